@@ -1,0 +1,5 @@
+import sys
+
+from ocmem.cli import main
+
+sys.exit(main())

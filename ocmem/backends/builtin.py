@@ -1,0 +1,291 @@
+"""The built-in index: sync first, then answer."""
+
+import contextlib
+import math
+import os
+import time
+from dataclasses import dataclass, field
+
+from ocmem.core import embedder, freshness, indexer, lock, sql, utf16
+from ocmem.core.embedder import Embedder, Notice, no_notice
+from ocmem.core.indexer import Log, Progress
+from ocmem.core.scan import Clock
+from ocmem.core.search import Mode, Searcher, Wanted
+from ocmem.core.store import Connection, open_existing, rows, vectors
+from ocmem.core.sync import MOVED_RETRIES, Sync, no_log, no_progress
+from ocmem.errors import EmbedderError, IndexBusy, IndexMoved, IndexReadOnly
+from ocmem.model import Hit, SyncReport, Vector
+from ocmem.settings import Settings
+
+QUERY_TIMEOUT_S = 60.0
+SYNC_BEFORE_SEARCH_S = 5.0
+CHUNKS_BEFORE_SEARCH = 50
+_FIRST_INDEX_WAIT_S = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The hits, and everything a person should know about how they were found."""
+
+    hits: list[Hit]
+    ranker: str
+    mode: Mode
+    degraded: str | None = None
+    stale: bool = False
+    warnings: tuple[str, ...] = ()
+    why_empty: str | None = None
+    hint: str | None = None
+
+
+@dataclass(slots=True)
+class BuiltinBackend:
+    settings: Settings
+    progress: Progress = no_progress
+    clock_ns: Clock = field(default_factory=Clock)
+    embedder: Embedder | None = None
+    log: Log = no_log  # what is going on, for people who asked
+    notice: Notice = no_notice  # what a person should know while it happens
+    _warnings: list[str] = field(default_factory=list)
+    _embedded_queries: dict[str, Vector] = field(default_factory=dict)
+    _trouble: EmbedderError | None = None  # why the provider could not be used
+
+    def index(self, *, force: bool, wait_s: float) -> SyncReport:
+        """Bring the index up to date; raises IndexBusy if another run holds it for `wait_s`."""
+        with lock.writing(self.settings.index_path, wait_s=wait_s, command="index"):
+            return self._sync().run(force=force)
+
+    def search(self, wanted: Wanted, *, sync: bool) -> Answer:
+        if wanted.keywords_only and embedder.identity_of(self.settings.provider).costs:
+            sync = False  # who asks for keywords does not ask to pay
+        stale = self._sync_first() if sync else False
+        for _ in range(MOVED_RETRIES - 1):
+            with contextlib.suppress(IndexMoved):
+                return self._answer(wanted, stale, sync=sync)
+        return self._answer(wanted, stale, sync=sync)
+
+    def _answer(self, wanted: Wanted, stale: bool, *, sync: bool) -> Answer:
+        db = open_existing(self.settings.index_path, "read")
+        if db is None:
+            return self._no_index(wanted)
+        with db:
+            rows.refuse_foreign(db)
+            if not rows.is_index(db):
+                return self._no_index(wanted)
+            if self.settings.search.vector_enabled:
+                db.load_vectors(self.settings.search.vector_extension_path)
+                if db.vector_error is not None:
+                    self._warnings.append(f"sqlite-vec unavailable: {db.vector_error}")
+            if not sync:
+                stale = freshness.is_dirty(self.settings, db)
+                if stale:
+                    hint = "files changed since the index was made; run: ocmem index"
+                    self._warnings.append(hint)
+            vector, degraded = None, None
+            if not wanted.keywords_only:
+                vector, degraded = self._query_vector(db, wanted.query)
+            searcher = Searcher(
+                db,
+                self.settings,
+                wanted,
+                vector,
+                self._mode(vector, degraded),
+                embedder.identity_of(self.settings.provider).model,
+            )
+            hits = searcher.hits() if utf16.trim(wanted.query) else []
+            return Answer(
+                hits=hits,
+                ranker=wanted.ranker,
+                mode=searcher.mode,
+                degraded=degraded,
+                stale=stale,
+                warnings=tuple(self._warnings),
+                why_empty=None if hits else self._why_empty(searcher),
+                hint=self._trouble.hint if self._trouble else None,
+            )
+
+    # --- sync before search ----------------------------------------------------------------------
+
+    def _sync_first(self) -> bool:
+        """Catch up as far as that is free and quick; True if the answer may be out of date."""
+        sync = self._sync()
+        sync.thorough = False
+        with_index = False
+        try:
+            with_index, needed, affordable = self._outlook(sync)
+            if not needed:
+                return False
+            if not affordable:
+                self._hint_index()
+                return True
+            if with_index and sync.identity.costs:
+                sync.deadline = time.monotonic() + SYNC_BEFORE_SEARCH_S
+            report = self._run_first(sync, with_index=with_index)
+            self._warnings += [issue.message for issue in report.issues if issue.serious]
+        except IndexReadOnly as error:
+            if not with_index:
+                raise  # there is nothing to answer from
+            self._warnings.append(f"sync failed (search): {error}")
+            return True
+        except EmbedderError as error:
+            if not with_index and self.settings.provider.missing is None:
+                raise  # there is nothing to answer from
+            self._trouble = error
+            self._warnings.append(f"sync failed (search): {error}")
+            if self.settings.provider.missing is None:
+                self._hint_index()
+            return True
+        except (IndexBusy, IndexMoved) as error:
+            self._warnings.append(f"{error}; answering from what is there")
+            return True
+        return False
+
+    def _run_first(self, sync: Sync, *, with_index: bool) -> SyncReport:
+        """Catch up now; wait for another run only if there is nothing else to answer from."""
+        path = self.settings.index_path
+        try:
+            with lock.writing(path, wait_s=0, command="search"):
+                return sync.run()
+        except IndexBusy as error:
+            if with_index:
+                raise
+            self.notice(f"{error}; waiting")
+        with lock.writing(path, wait_s=_FIRST_INDEX_WAIT_S, command="search"):
+            return sync.run()
+
+    def _outlook(self, sync: Sync) -> tuple[bool, bool, bool]:
+        """Is there an index, does it need work, and may a search do that work unasked?"""
+        db = open_existing(self.settings.index_path, "read")
+        if db is None:
+            return False, True, True
+        with db:
+            if not rows.is_index(db) or not db.value(sql.HAS_FILES):
+                return False, True, True
+            sync.load_vectors(db)  # a table that lacks them is a reason for a full rebuild
+            meta = rows.read_meta(db)
+            if meta is None or sync.why_full(meta, db):
+                return True, True, False
+            sources = freshness.indexed_sources(self.settings, meta)
+            scan = freshness.scan_of(self.settings, db, sources)
+            missing: set[str] = set()
+            needed = False
+            for file, _ in scan.changed(self.clock_ns):
+                needed = True
+                if not sync.identity.costs:
+                    return True, True, True
+                found = indexer.rows_of(self.settings, sync.identity, file)
+                missing.update(row.hash for row in found)
+                if indexer.uses_cache(self.settings, sync.identity):
+                    missing -= rows.cached(db, sync.identity.cache_key, missing).keys()
+                if len(missing) > CHUNKS_BEFORE_SEARCH:
+                    return True, True, False
+            switches = freshness.table_switches(self.settings)
+            is_behind = bool(scan.restamped) or rows.state(db, "tables") != switches
+            needed = needed or bool(scan.gone()) or (is_behind and self._may_write())
+            if missing and self.settings.provider.missing:
+                raise embedder.unavailable(self.settings.provider, self.settings.provider.missing)
+            if not needed:
+                self._warnings += [issue.message for issue in scan.issues() if issue.serious]
+            return True, needed, True
+
+    def _may_write(self) -> bool:
+        path = self.settings.index_path
+        return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+    def _sync(self) -> Sync:
+        return Sync(
+            self.settings,
+            self.progress,
+            self.clock_ns,
+            embedder=self.embedder,
+            log=self.log,
+            notice=self.notice,
+        )
+
+    def _hint_index(self) -> None:
+        self._warnings.append("the index is out of date; run: ocmem index")
+
+    # --- the query -------------------------------------------------------------------------------
+
+    def _query_vector(self, db: Connection, query: str) -> tuple[Vector | None, str | None]:
+        """The query's vector, or why there is none that could be compared."""
+        identity = embedder.identity_of(self.settings.provider)
+        missing = self.settings.provider.missing
+        if missing is not None or not identity.has_vectors:
+            if missing is not None:
+                self._trouble = embedder.unavailable(self.settings.provider, missing)
+            return None, missing
+        meta = rows.read_meta(db)
+        if meta is not None and (meta.provider, meta.model, meta.provider_key) != (
+            identity.provider,
+            identity.model,
+            identity.cache_key.provider_key,
+        ):
+            built = f"{meta.provider} ({meta.model})"
+            return None, f"the index was built with {built}; keywords only until: ocmem index"
+        try:
+            vector = self._embedded(utf16.trim(query))
+        except EmbedderError as error:
+            self._trouble = error
+            return None, str(error)
+        dims = vectors.dims_of(db) or vectors.dims_stored(db)
+        if vector and dims is not None and len(vector) != dims:
+            return None, (
+                f"the query has {len(vector)} dimensions and the index {dims}. If the model behind "
+                "the URL changed, run ocmem index --force with cache.enabled off"
+            )
+        return vector, None
+
+    def _embedded(self, query: str) -> Vector:
+        """Asked for once, even if the file is swapped meanwhile."""
+        if query not in self._embedded_queries:
+            provider = self.embedder or embedder.connect(self.settings, self.notice)
+            vector = provider.embed_query(query, timeout_s=QUERY_TIMEOUT_S)
+            self._embedded_queries[query] = vector
+        return self._embedded_queries[query]
+
+    def _mode(self, vector: Vector | None, degraded: str | None) -> Mode:
+        if degraded or vector is None:
+            return "fts-only"
+        return "hybrid" if self.settings.search.query.hybrid else "vector"
+
+    # --- nothing found ---------------------------------------------------------------------------
+
+    def _no_index(self, wanted: Wanted) -> Answer:
+        where = self.settings.shown(self.settings.index_path)
+        trouble = self._trouble
+        remedy = "" if trouble else "; run: ocmem index"
+        self._warnings.append(f"there is no index yet at {where}{remedy}")
+        return Answer(
+            hits=[],
+            ranker=wanted.ranker,
+            mode="fts-only",
+            degraded=str(trouble) if trouble else self.settings.provider.missing,
+            stale=True,
+            warnings=tuple(self._warnings),
+            hint=trouble.hint if trouble else None,
+        )
+
+    def _why_empty(self, searcher: Searcher) -> str:
+        if not utf16.trim(searcher.wanted.query):
+            return "the query is blank"
+        if not searcher.db.value(sql.HAS_CHUNKS):
+            if self._trouble:
+                return "no notes are indexed yet"
+            shown = self.settings.shown(self.settings.workspace)
+            return f"no notes are indexed in {shown}; another folder can be named by --workspace"
+        best = searcher.best_below_floor
+        if best is not None:
+            floor = searcher.floor
+            more = "without --strict, or " if searcher.wanted.strict else ""
+            return (
+                f"the best match scores {best:.3f}, below the floor of {floor:g}; "
+                f"try {more}--min-score {max(0, math.floor(best * 100)) / 100:g}"
+            )
+        unmatched = searcher.unmatched()
+        if unmatched:
+            words = [word if len(word) <= 40 else f"{word[:39]}…" for word in unmatched[:10]]
+            more = ", …" if len(unmatched) > len(words) else ""
+            return f"no note has: {', '.join(words)}{more}; try other words, or --min-score 0"
+        if searcher.vector is None and not searcher.terms():
+            return "the query has no words to look for"
+        return "nothing is near enough in meaning; try --min-score 0 --ranker fused"

@@ -1,0 +1,85 @@
+"""main(): parse, dispatch, turn errors into exit codes."""
+
+import contextlib
+import os
+import sys
+
+from ocmem.errors import OcmemError, ReaderLeft
+
+
+def main() -> int:
+    """Run the command line and return its exit code; the only place that prints a failure."""
+    _open_streams()
+    try:
+        code = _run(sys.argv[1:])
+        sys.stdout.flush()
+    except OcmemError as error:
+        from ocmem.cli.common import complain
+
+        complain(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except (BrokenPipeError, ReaderLeft):
+        _silence()  # the reader left (`ocmem search x | head -1`)
+        return 0
+    except OSError as error:
+        # Core code names what it expects to fail; left over is an answer nobody can take.
+        named = f": {error.filename}" if error.filename else ""
+        with contextlib.suppress(OSError):
+            print(f"ocmem failed: {error.strerror}{named}", file=sys.stderr)
+        _silence()
+        return 1
+    return code
+
+
+def _open_streams() -> None:
+    # `>&-` leaves no stream at all, and its number to whatever file is opened next.
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: PTH123, SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: PTH123, SIM115
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
+
+
+def _silence() -> None:
+    """Point the streams at nothing, or the interpreter's flush at exit complains once more."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(nothing, stream.fileno())
+
+
+def _run(args: list[str]) -> int:
+    from ocmem.cli.app import app
+
+    try:
+        result = app(args, prog_name="ocmem", standalone_mode=False)
+    except SystemExit:
+        raise ReaderLeft from None  # how Typer ends when nobody reads its help
+    except Exception as error:
+        # Typer's own usage errors: they carry a message, but would exit with 2.
+        if not hasattr(error, "format_message"):
+            if type(error).__name__ == "Abort":
+                raise KeyboardInterrupt from None
+            raise
+        print(_usage_message(error), file=sys.stderr)
+        return 1
+    return result if isinstance(result, int) else 0
+
+
+def _usage_message(error: Exception) -> str:
+    """What is wrong with the command line, in the words of the reference where it has any."""
+    kind, option = type(error).__name__, getattr(error, "option_name", "")
+    message: str = error.format_message()  # type: ignore[attr-defined]
+    if kind == "NoArgsIsHelpError":
+        return message
+    if kind == "NoSuchOption":
+        return f"error: unknown option '{option}'"
+    if message.startswith("No such command"):
+        return f"error: {message.replace('No such', 'unknown').rstrip('.')}"
+    if kind == "BadOptionUsage" and message.endswith("requires an argument."):
+        from ocmem.cli.app import with_value
+
+        if option == "--profile":
+            return "--profile requires a value"
+        return f"error: option '{with_value(option)}' argument missing"
+    return f"error: {message[:1].lower()}{message[1:]}"

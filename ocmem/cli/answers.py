@@ -1,0 +1,42 @@
+"""The answers of one or several agents, as one list."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ocmem.backends.builtin import Answer
+from ocmem.model import Hit
+from ocmem.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One agent and its answer; None where it failed, or where memory search is off for it."""
+
+    settings: Settings
+    answer: Answer | None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentHit:
+    agent_id: str
+    hit: Hit
+
+
+def merged(answered: Sequence[Answered]) -> list[AgentHit]:
+    """All hits, best first, what several agents share once; a single list keeps its order."""
+    found: dict[tuple[object, ...], AgentHit] = {}
+    for each in answered:
+        for hit in each.answer.hits if each.answer is not None else ():
+            chunk = hit.chunk
+            location = os.path.normpath(each.settings.workspace / chunk.path)
+            if chunk.source == "sessions":
+                location = f"{each.settings.agent_id}:{chunk.path}"
+            place = (location, chunk.start_line, chunk.end_line, chunk.hash)
+            better = found.get(place)
+            if better is None or hit.score > better.hit.score:
+                found[place] = AgentHit(each.settings.agent_id, hit)
+    if len(answered) == 1:
+        return list(found.values())
+    return sorted(found.values(), key=lambda each: -each.hit.score)

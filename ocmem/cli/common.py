@@ -1,0 +1,158 @@
+"""What every command needs: settings from the global options, and manners on the terminal."""
+
+import os
+import re
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ocmem import settings as config
+from ocmem.errors import OcmemError, UsageError
+from ocmem.model import Source
+from ocmem.settings import Overrides, Settings
+
+Given = Mapping[str, Any]
+
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_PROGRESS_AFTER_S = 0.4
+
+
+def overrides(
+    given: Given, *, provider: str | None = None, sources: tuple[Source, ...] = ()
+) -> Overrides:
+    """The global options, checked."""
+    profile = given.get("profile")
+    if given.get("dev"):
+        if profile is not None:
+            raise UsageError("Cannot combine --dev with --profile")
+        profile = "dev"
+    if profile is not None and not profile.strip():
+        raise UsageError("--profile requires a value")
+    if profile is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", profile):
+        raise UsageError('Invalid --profile (use letters, numbers, "_", "-" only)')
+    for name in ("workspace", "state_dir", "config"):
+        if given.get(name) is not None and not given[name].strip():
+            raise UsageError(f"--{name.replace('_', '-')} needs a path")
+    return Overrides(
+        agents=tuple(map(typed, given.get("agent") or ())),
+        workspace=given.get("workspace"),
+        state_dir=given.get("state_dir"),
+        config=given.get("config"),
+        profile=profile,
+        provider=provider,
+        sources=sources,
+        offline=bool(given.get("offline")),
+    )
+
+
+def one_agent(given: Given, **options: Any) -> Settings:  # noqa: ANN401
+    """The settings of the agent that was asked for, or of the default one."""
+    resolved = config.resolve(
+        overrides(given, **options), os.environ, cwd=_cwd(), now_ms=time.time() * 1000
+    )
+    _check_folder(resolved)
+    for text in resolved.warnings:
+        warn(text)
+    return resolved
+
+
+def each_agent(given: Given, **options: Any) -> Iterator[Settings]:  # noqa: ANN401
+    """The settings of every agent that a command handles."""
+    chosen = overrides(given, **options)
+    for agent in config.agent_ids(chosen, os.environ, cwd=_cwd()):
+        yield one_agent({**given, "agent": [agent] if agent else []}, **options)
+
+
+def typed(text: str) -> str:
+    """An argument as it was typed, in UTF-8, whatever the locale took it for."""
+    return text if text.isascii() else os.fsencode(text).decode("utf-8", "replace")
+
+
+def log(given: Given, *, as_json: bool) -> Callable[[str], None]:
+    """With `--verbose`, what is going on: on stdout, as in the reference, or beside JSON."""
+    if not given.get("verbose"):
+        return lambda text: None
+    return lambda text: print(f"[memory] {text}", file=sys.stderr if as_json else sys.stdout)
+
+
+def warn(text: str) -> None:
+    """The reference's form of a log line."""
+    print(f"[memory] {harmless(text)}", file=sys.stderr)
+
+
+def complain(error: OcmemError) -> None:
+    """What went wrong, and what to try."""
+    told = (harmless(text) for text in (str(error), error.hint) if text)
+    print(*told, sep="\nhint: ", file=sys.stderr)
+
+
+def wants_color(env: Mapping[str, str], *, is_tty: bool, option: str | None) -> bool:
+    """Colour only on a terminal, unless the option or the environment says otherwise."""
+    if option in ("always", "never"):
+        return option == "always"
+    if env.get("FORCE_COLOR", "") not in ("", "0"):
+        return True
+    return is_tty and not env.get("NO_COLOR") and env.get("TERM") != "dumb"
+
+
+def harmless(text: str) -> str:
+    """`text` without what could drive a terminal: control characters become pictures."""
+
+    def picture(match: re.Match[str]) -> str:
+        code = ord(match.group())
+        return chr(0x2400 + code) if code < 0x20 else "\u2421" if code == 0x7F else "\ufffd"
+
+    return _CONTROL.sub(picture, text)
+
+
+class ProgressLine:
+    """One rewritten line on stderr, only on a terminal and only when the work takes a moment."""
+
+    def __init__(self, *, is_quiet: bool) -> None:
+        self._is_quiet = is_quiet
+        self._is_shown = sys.stderr.isatty() and not is_quiet
+        self._started = time.monotonic()
+        self._width = 0
+
+    def __call__(self, label: str, done: int, total: int) -> None:
+        if self._is_shown and time.monotonic() - self._started > _PROGRESS_AFTER_S:
+            text = f"{label} {done}/{total}"
+            print(f"\r{text:<{self._width}}", end="", file=sys.stderr, flush=True)
+            self._width = len(text)
+
+    def notice(self, text: str) -> None:
+        """A line of its own that stays; quiet runs end with the last of them anyway."""
+        self.clear()
+        if not self._is_quiet:
+            warn(text)
+
+    def clear(self) -> None:
+        if self._width:
+            print(f"\r{'':<{self._width}}\r", end="", file=sys.stderr, flush=True)
+            self._width = 0
+
+
+def _cwd() -> Path | None:
+    """Where we are; a folder that was deleted under us is nowhere."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
+
+
+def _check_folder(resolved: Settings) -> None:
+    if not resolved.is_folder:
+        return
+    try:
+        is_folder = stat.S_ISDIR(resolved.workspace.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        if not os.path.exists(resolved.index_path):  # noqa: PTH110 - Path would raise
+            raise UsageError(f"--workspace: no such folder: {resolved.workspace}") from None
+        return
+    except OSError as error:
+        raise UsageError(f"--workspace: {resolved.workspace}: {error.strerror}") from None
+    if not is_folder:
+        raise UsageError(f"--workspace: not a folder: {resolved.workspace}")

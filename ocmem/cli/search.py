@@ -1,0 +1,199 @@
+"""`ocmem search`."""
+
+import math
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ocmem.backends.builtin import Answer, BuiltinBackend
+from ocmem.cli import answers, common, wire
+from ocmem.cli.answers import AgentHit, Answered
+from ocmem.cli.common import Given
+from ocmem.core import citation
+from ocmem.core.search import Wanted
+from ocmem.errors import OcmemError, UsageError
+from ocmem.model import Source
+from ocmem.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """What was typed; `_wanted` turns it into what was meant."""
+
+    query: str | None
+    max_results: int | None
+    min_score: float | None
+    as_json: bool
+    ranker: str | None
+    strict: bool
+    explain: bool
+    decay: str | None
+    mmr: str | None
+    provider: str | None
+    sources: tuple[Source, ...]
+    syncs: bool
+    citations: str | None
+    session_key: str | None
+    all_agents: bool
+
+
+def run(typed: Typed, given: Given) -> int:
+    if not typed.query:
+        raise UsageError("Missing search query. Provide a positional query or use --query <text>.")
+    agents = list(_agents(typed, given))
+    alone = len(agents) == 1
+    answered = [_answered(typed, given, settings, alone=alone) for settings in agents]
+    enabled = [each.settings for each in answered if each.answer is not None]
+    has_failed = any(each.error is not None for each in answered)
+    most = max((_wanted(typed, each).max_results for each in enabled), default=0)
+    results = answers.merged(answered)[:most]
+    if not results:
+        for each in answered:
+            if each.answer is not None and each.answer.why_empty:
+                common.warn(_named(each.settings, each.answer.why_empty, alone))
+    mode = typed.citations or agents[0].citations
+    cites = citation.wanted(mode, session_key=typed.session_key)
+    if typed.as_json and (enabled or not has_failed):
+        print(wire.answer(results, answered, cites=cites, explains=typed.explain))
+    elif enabled:
+        _show(results, given, names=not alone, cites=cites, explains=typed.explain)
+    return 1 if has_failed else 0
+
+
+def _agents(typed: Typed, given: Given) -> Iterator[Settings]:
+    """The agents to ask: those named, all of them, or the default one."""
+    # Keywords can be asked of any index: `none` needs none of its own.
+    provider = None if typed.provider == "none" else typed.provider
+    options: dict[str, Any] = {"provider": provider, "sources": typed.sources}
+    if typed.all_agents and (given.get("agent") or given.get("workspace")):
+        raise UsageError("--all-agents goes without --agent and --workspace")
+    if typed.all_agents or len(given.get("agent") or ()) > 1:
+        yield from common.each_agent(given, **options)
+    else:
+        yield common.one_agent(given, **options)
+
+
+def _answered(typed: Typed, given: Given, settings: Settings, *, alone: bool) -> Answered:
+    wanted = _wanted(typed, settings)
+    if "sessions" in typed.sources and settings.is_folder:
+        raise UsageError("--source sessions: a folder of notes has no transcripts")
+    if not settings.search.enabled:
+        print("Memory search disabled.", file=sys.stderr)
+        return Answered(settings, None)
+    try:
+        answer = _search(wanted, settings, syncs=typed.syncs, is_quiet=bool(given.get("quiet")))
+    except OcmemError as error:
+        whose = "" if alone else f" ({settings.agent_id})"
+        failure = f"Memory search failed{whose}: {error}"
+        common.complain(OcmemError(failure, hint=error.hint))
+        return Answered(settings, None, str(error))
+    for text in _talk(answer, settings):
+        common.warn(_named(settings, text, alone))
+    if answer.hint:
+        print(f"hint: {answer.hint}", file=sys.stderr)
+    return Answered(settings, answer)
+
+
+def _search(wanted: Wanted, settings: Settings, *, syncs: bool, is_quiet: bool) -> Answer:
+    progress = common.ProgressLine(is_quiet=is_quiet)
+    try:
+        backend = BuiltinBackend(settings, progress, notice=progress.notice)
+        return backend.search(wanted, sync=syncs and settings.search.syncs_on_search)
+    finally:
+        progress.clear()
+
+
+def _named(settings: Settings, text: str, alone: bool) -> str:
+    return text if alone else f"{settings.agent_id}: {text}"
+
+
+def _show(
+    results: Sequence[AgentHit], given: Given, *, names: bool, cites: bool, explains: bool
+) -> None:
+    from ocmem.cli import text
+
+    is_tty = sys.stdout.isatty()
+    if common.wants_color(os.environ, is_tty=is_tty, option=given.get("color")) and results:
+        text.draw_hits(results, names=names, cites=cites, explains=explains)
+        return
+    written = text.hits(results, names=names, cites=cites, explains=explains)
+    print((common.harmless(written) if is_tty else written) or "No matches.")
+
+
+def _talk(answer: Answer, settings: Settings) -> Iterator[str]:
+    yield from answer.warnings
+    fallback = settings.provider.fallback
+    if fallback is not None and not settings.provider.missing:
+        yield f"using {settings.provider.id} in place of {fallback.origin}: {fallback.reason}"
+    if answer.degraded:
+        is_told = any(answer.degraded in text for text in answer.warnings)
+        if not is_told:
+            yield f"keyword results only: {answer.degraded}"
+        elif answer.hits:
+            yield "keyword results only"
+
+
+def _wanted(typed: Typed, settings: Settings) -> Wanted:
+    query = settings.search.query
+    if typed.max_results is not None and typed.max_results < 1:
+        raise UsageError("--max-results must be 1 or more")
+    if typed.min_score is not None and not math.isfinite(typed.min_score):
+        raise UsageError("--min-score must be a number")
+    chosen = typed.ranker or query.ranker
+    ranker: Literal["openclaw", "fused"] = "fused"
+    if chosen == "openclaw" or typed.strict or (chosen == "auto" and settings.shares_index):
+        if chosen == "fused" and typed.strict:
+            raise UsageError("--strict is the openclaw ranker's list; leave out --ranker fused")
+        ranker = "openclaw"
+    return Wanted(
+        query=common.typed(typed.query or ""),
+        max_results=typed.max_results or query.max_results,
+        min_score=query.min_score if typed.min_score is None else typed.min_score,
+        fused_min_score=query.own_min_score if typed.min_score is None else typed.min_score,
+        ranker=ranker,
+        strict=typed.strict,
+        half_life_days=_switch(
+            typed.decay,
+            "--decay",
+            low=0.0,
+            high=math.inf,
+            default=query.half_life_days if query.decay else None,
+        ),
+        mmr_lambda=_switch(
+            typed.mmr,
+            "--mmr",
+            low=None,
+            high=1.0,
+            default=query.mmr_lambda if query.mmr else None,
+        ),
+        sources=typed.sources or settings.search.sources,
+        snippet=query.snippet,
+        now_ms=time.time() * 1000,
+        fills=typed.min_score is None,
+        keywords_only=typed.provider == "none",
+    )
+
+
+def _switch(
+    typed: str | None, option: str, *, low: float | None, high: float, default: float | None
+) -> float | None:
+    """A number or `off`; `low` is excluded, None means that 0 is allowed."""
+    if typed is None:
+        return default
+    if typed.strip().lower() == "off":
+        return None
+    try:
+        value = float(typed)
+    except ValueError:
+        value = math.nan
+    if (
+        not (value > low if low is not None else value >= 0)
+        or not value <= high
+        or value == math.inf
+    ):
+        limits = "above 0" if low is not None else "from 0 to 1"
+        raise UsageError(f"{option} takes a number {limits}, or off")
+    return value

@@ -1,0 +1,234 @@
+"""`ocmem status`."""
+
+import math
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from ocmem.backends.builtin import BuiltinBackend
+from ocmem.cli import common, wire
+from ocmem.cli.common import Given
+from ocmem.core import files
+from ocmem.core.health import Health, health
+from ocmem.core.indexer import Log
+from ocmem.errors import IndexUnavailable, OcmemError
+from ocmem.settings import Settings
+
+
+def run(*, deep: bool, index_first: bool, as_json: bool, given: Given) -> int:
+    code = 0
+    found: list[Health] = []
+    failed: list[dict[str, Any]] = []
+    for settings in common.each_agent(given):
+        if not settings.search.enabled:
+            print("Memory search disabled.", file=sys.stderr)
+            continue
+        log = common.log(given, as_json=as_json)
+        error = _index(settings, given, log) if index_first else None
+        code = 1 if error else code
+        try:
+            notice = common.ProgressLine(is_quiet=bool(given.get("quiet"))).notice
+            state = health(settings, deep=deep, notice=notice)
+        except IndexUnavailable as failure:
+            # The other agents are still worth a look.
+            if str(failure) != error:
+                common.complain(failure)
+            failed.append({"agentId": settings.agent_id, "error": str(failure)})
+            code = 1
+            continue
+        if state.vector_error:
+            common.warn(f"sqlite-vec unavailable: {state.vector_error}")
+        state.index_error = error
+        found.append(state)
+    if as_json:
+        print(wire.document([*map(_fields, found), *failed]))
+        return code
+    is_tty = sys.stdout.isatty()
+    colored = common.wants_color(os.environ, is_tty=is_tty, option=given.get("color"))
+    for state in found:
+        if index_first:
+            failure_line = f"Memory index failed: {state.index_error}"
+            print(failure_line if state.index_error else "Memory index complete.")
+        for line in _lines(state):
+            shown = common.harmless(line) if is_tty else line
+            print(_painted(shown) if colored else shown)
+        print()
+    return code
+
+
+def _index(settings: Settings, given: Given, log: Log) -> str | None:
+    progress = common.ProgressLine(is_quiet=bool(given.get("quiet")))
+    try:
+        backend = BuiltinBackend(settings, progress, log=log, notice=progress.notice)
+        report = backend.index(force=False, wait_s=math.inf)
+        failure = "; ".join(issue.message for issue in report.issues if issue.serious)
+        hint = None
+    except OcmemError as error:
+        failure, hint = str(error), error.hint
+    finally:
+        progress.clear()
+    if not failure:
+        return None
+    common.complain(OcmemError(f"Memory index failed: {failure}", hint=hint))
+    return failure
+
+
+def _lines(state: Health) -> Iterator[str]:
+    settings = state.settings
+    search, choice = settings.search, settings.provider
+    yield f"Memory Search ({settings.agent_id})"
+    yield f"Provider: {state.provider} (requested: {choice.requested})"
+    yield f"Model: {choice.model if state.provider != 'none' else 'none'}"
+    yield f"Sources: {', '.join(search.sources)}"
+    extra = [settings.shown(path) for path in files.extra_locations(settings)]
+    if extra:
+        yield f"Extra paths: {', '.join(extra)}"
+    yield f"Indexed: {state.files}/{_total(state.total)} files · {state.chunks} chunks"
+    yield f"Dirty: {'yes' if state.is_dirty else 'no'}"
+    yield f"Store: {settings.shown(settings.index_path)}"
+    yield f"Workspace: {settings.shown(settings.workspace)}"
+    if state.was_probed:
+        yield f"Embeddings: {'unavailable' if state.probe_error else 'ready'}"
+        if state.probe_error:
+            yield f"Embeddings error: {state.probe_error}"
+    yield "By source:"
+    for each in state.sources:
+        yield f"  {each.source} · {each.files}/{_total(each.total)} files · {each.chunks} chunks"
+    if choice.fallback is not None:
+        yield f"Fallback: {choice.fallback.origin}"
+    yield from _vector_lines(state)
+    yield f"FTS: {'ready' if state.fts_available else 'disabled'}"
+    if search.cache_enabled:
+        yield f"Embedding cache: enabled ({state.cache_entries} entries)"
+        if search.cache_max_entries:
+            yield f"Cache cap: {search.cache_max_entries}"
+    else:
+        yield "Embedding cache: disabled"
+    batch = "enabled" if _batch_enabled(state) else "disabled"
+    yield f"Batch: {batch} (failures 0/2)"
+    if choice.fallback is not None:
+        yield choice.fallback.reason
+    if choice.id == "builtin":
+        yield (
+            "Note: builtin is an English model; for Korean, Chinese or Japanese notes a "
+            "multilingual model ranks better (keywords work in every language)"
+        )
+    if state.index_error:
+        yield f"Index error: {state.index_error}"
+    issues = [issue for each in state.sources for issue in each.issues]
+    if issues:
+        yield "Issues:"
+        yield from (f"  {issue}" for issue in issues)
+
+
+def _vector_lines(state: Health) -> Iterator[str]:
+    names = {None: "unknown", True: "ready", False: "unavailable"}
+    is_enabled = state.settings.search.vector_enabled
+    yield f"Vector: {names[state.vector_available] if is_enabled else 'disabled'}"
+    if state.vector_dims is not None:
+        yield f"Vector dims: {state.vector_dims}"
+    if state.vector_path is not None:
+        yield f"Vector path: {state.settings.shown(state.vector_path)}"
+    if state.vector_error is not None:
+        yield f"Vector error: {state.vector_error}"
+
+
+def _fields(state: Health) -> dict[str, Any]:
+    settings = state.settings
+    probe: dict[str, Any] = {"ok": state.probe_error is None, "error": state.probe_error}
+    fields = {
+        "agentId": settings.agent_id,
+        "status": _status_fields(state),
+        "embeddingProbe": _present(probe) if state.was_probed else None,
+        "indexError": state.index_error,
+    }
+    scan = {
+        "sources": [
+            {"source": each.source, "totalFiles": each.total, "issues": each.issues}
+            for each in state.sources
+        ],
+        "totalFiles": state.total,
+        "issues": [issue for each in state.sources for issue in each.issues],
+    }
+    return {**_present(fields), "scan": scan}
+
+
+def _status_fields(state: Health) -> dict[str, Any]:
+    settings = state.settings
+    search, choice = settings.search, settings.provider
+    has_model = state.provider != "none"
+    batch = search.remote.batch
+    return _present(
+        {
+            "backend": "builtin",
+            "files": state.files,
+            "chunks": state.chunks,
+            "dirty": state.is_dirty,
+            "workspaceDir": str(settings.workspace),
+            "dbPath": str(settings.index_path),
+            "provider": state.provider,
+            "model": choice.model if has_model else None,
+            "requestedProvider": choice.requested,
+            "sources": list(search.sources),
+            "extraPaths": list(search.extra_paths),
+            "sourceCounts": [
+                {"source": each.source, "files": each.files, "chunks": each.chunks}
+                for each in state.sources
+            ],
+            "cache": _present(
+                {
+                    "enabled": search.cache_enabled,
+                    "entries": state.cache_entries if search.cache_enabled else None,
+                    "maxEntries": search.cache_max_entries,
+                }
+            ),
+            "fts": {"enabled": search.query.hybrid, "available": state.fts_available},
+            "fallback": wire.fallback(choice.fallback) if choice.fallback else None,
+            "vector": _present(
+                {
+                    "enabled": search.vector_enabled,
+                    "available": state.vector_available,
+                    "extensionPath": state.vector_path,
+                    "loadError": state.vector_error,
+                    "dims": state.vector_dims,
+                }
+            ),
+            "batch": {
+                "enabled": _batch_enabled(state),
+                "failures": 0,
+                "limit": 2,
+                "wait": batch.wait,
+                "concurrency": batch.concurrency,
+                "pollIntervalMs": batch.poll_interval_ms,
+                "timeoutMs": batch.timeout_minutes * 60_000,
+            },
+            "custom": _present(
+                {
+                    "searchMode": "hybrid" if has_model else "fts-only",
+                    "providerUnavailableReason": choice.missing,
+                }
+            ),
+        }
+    )
+
+
+def _batch_enabled(state: Health) -> bool:
+    return state.settings.search.remote.batch.enabled and state.provider == "openai"
+
+
+def _present(fields: dict[str, Any]) -> dict[str, Any]:
+    """Without what is None: the reference leaves absent keys out."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _total(total: int | None) -> str:
+    return "?" if total is None else str(total)
+
+
+def _painted(line: str) -> str:
+    """The reference's roles: heading in bold, labels muted."""
+    label, colon, rest = line.partition(": ")
+    if not colon:
+        return f"\x1b[1m{line}\x1b[0m" if line.startswith("Memory Search") else line
+    return f"\x1b[2m{label}{colon}\x1b[0m{rest}"

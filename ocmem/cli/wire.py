@@ -1,0 +1,146 @@
+"""Renderers for programs: `--json`. Keys are only ever added."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ocmem.cli.answers import AgentHit, Answered
+from ocmem.core import jsjson
+from ocmem.core.citation import citation
+from ocmem.core.listing import Listed
+from ocmem.core.reader import Excerpt
+from ocmem.model import Explanation, Hit, SyncReport
+from ocmem.settings import Fallback
+
+document = jsjson.pretty
+
+
+def answer(
+    results: Sequence[AgentHit], answered: Sequence[Answered], *, cites: bool, explains: bool
+) -> str:
+    """One agent's answer, or those of several: then every hit and every answer names its agent."""
+    hits = [_hit(found.hit, cites=cites, explains=explains) for found in results]
+    if len(answered) == 1:
+        return document({"results": hits, **_how(answered[0])})
+    for fields, found in zip(hits, results, strict=True):
+        fields["agentId"] = found.agent_id
+    each = [_how(one) for one in answered]
+    agents = [
+        {"agentId": one.settings.agent_id, **how} for one, how in zip(answered, each, strict=True)
+    ]
+    return document({"results": hits, **_common(each), "agents": agents})
+
+
+def _how(answered: Answered) -> dict[str, Any]:
+    """How an answer came about."""
+    settings, found = answered.settings, answered.answer
+    fields: dict[str, Any] = {
+        "provider": settings.provider.id,
+        "model": settings.provider.model,
+        "backend": "builtin",
+    }
+    if answered.error is not None:
+        return {"error": answered.error}
+    if found is None:
+        return {**fields, "disabled": True}
+    fields |= {"ranker": found.ranker, "mode": found.mode}
+    if settings.provider.fallback is not None:
+        fields["fallback"] = fallback(settings.provider.fallback)
+    if found.degraded:
+        fields["degraded"] = found.degraded
+    if found.stale:
+        fields["stale"] = True
+    return fields
+
+
+def _common(each: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What holds for all agents; `mixed` where they differ."""
+    names = ("provider", "model", "backend", "ranker", "mode")
+    values = {name: {how[name] for how in each if name in how} for name in names}
+    return {name: next(iter(v)) if len(v) == 1 else "mixed" for name, v in values.items() if v}
+
+
+def fallback(used: Fallback) -> dict[str, str]:
+    return {"from": used.origin, "reason": used.reason}
+
+
+def listing(agent_id: str, files: Sequence[Listed]) -> dict[str, Any]:
+    return {
+        "agentId": agent_id,
+        "files": [
+            {
+                "path": file.path,
+                "source": file.source,
+                "state": file.state,
+                "chunks": file.chunks,
+                "size": file.size,
+                "mtimeMs": file.mtime_ms,
+            }
+            for file in files
+        ],
+    }
+
+
+def report(agent_id: str, done: SyncReport) -> dict[str, Any]:
+    return {
+        "agentId": agent_id,
+        "files": {
+            "scanned": done.scanned,
+            "changed": done.changed,
+            "removed": done.removed,
+            "skipped": done.skipped,
+        },
+        "chunks": done.chunks,
+        "embedded": done.embedded,
+        "cached": done.cached,
+        "seconds": round(done.seconds, 3),
+        "issues": [issue.message for issue in done.issues],
+    }
+
+
+def excerpt(read: Excerpt) -> str:
+    return document(
+        {
+            "text": read.text,
+            "path": read.path,
+            "startLine": read.start_line,
+            "endLine": read.end_line,
+        }
+    )
+
+
+def _hit(hit: Hit, *, cites: bool, explains: bool) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "path": hit.chunk.path,
+        "startLine": hit.chunk.start_line,
+        "endLine": hit.chunk.end_line,
+        "score": hit.score,
+        "snippet": hit.snippet.text,
+        "source": hit.chunk.source,
+    }
+    if cites:
+        fields["citation"] = citation(hit.chunk)
+    fields["snippetStartLine"] = hit.snippet.start_line
+    fields["snippetEndLine"] = hit.snippet.end_line
+    fields["id"] = hit.chunk.id
+    if hit.text_score is not None:
+        fields["textScore"] = hit.text_score
+    if hit.relaxed:
+        fields["relaxed"] = True
+    if explains:
+        fields["explain"] = _explain(hit.explanation)
+    return fields
+
+
+def _explain(parts: Explanation) -> dict[str, Any]:
+    return {
+        "vectorScore": parts.vector_score,
+        "vectorRank": parts.vector_rank,
+        "vectorNormalized": parts.vector_normalized,
+        "vectorWeight": parts.vector_weight,
+        "textScore": parts.text_score,
+        "textRank": parts.text_rank,
+        "textNormalized": parts.text_normalized,
+        "textWeight": parts.text_weight,
+        "decay": parts.decay,
+        "score": parts.final,
+    }

@@ -1,0 +1,204 @@
+"""Files that were read -> chunks -> vectors -> rows, a window of files at a time."""
+
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from ocmem.core import chunker, embedder, embedding, fingerprint, utf16
+from ocmem.core.embedder import Embedder, Identity
+from ocmem.core.embedding import Embedding
+from ocmem.core.scan import Clock
+from ocmem.core.store import Connection, rows, vectors
+from ocmem.core.store.rows import FtsRowids
+from ocmem.errors import EmbedderError, IndexUnavailable
+from ocmem.model import ChunkRow, SourceFile, SyncReport
+from ocmem.settings import Settings
+
+DOCUMENT_TIMEOUT_S = 120.0
+_WINDOW_BYTES = 4_000_000
+
+Progress = Callable[[str, int, int], None]
+Log = Callable[[str], None]
+Read = tuple[SourceFile, int]  # a file, and when it was read
+Window = Sequence[tuple[SourceFile, int, list[ChunkRow]]]
+
+
+def rows_of(settings: Settings, identity: Identity, file: SourceFile) -> list[ChunkRow]:
+    """The rows that a file's text becomes."""
+    search = settings.search
+    chunks = chunker.chunks_of(file.text, tokens=search.chunk_tokens, overlap=search.chunk_overlap)
+    line_map = file.line_map
+    result = []
+    for chunk in chunker.worth_keeping(chunks, max_bytes=identity.max_bytes):
+        start, end = chunk.start_line, chunk.end_line
+        if line_map is not None:
+            start, end = (line_map[n - 1] if n <= len(line_map) else n for n in (start, end))
+        row = ChunkRow(
+            id="",
+            path=file.path,
+            source=file.source,
+            start_line=start,
+            end_line=end,
+            hash=utf16.sha256(chunk.text),
+            model="",
+            text=chunk.text,
+        )
+        result.append(renamed(row, identity.model))
+    return result
+
+
+def renamed(row: ChunkRow, model: str) -> ChunkRow:
+    """The row as a chunk of that model: its id depends on it."""
+    id = fingerprint.chunk_id(
+        source=row.source,
+        path=row.path,
+        start_line=row.start_line,
+        end_line=row.end_line,
+        text_hash=row.hash,
+        model=model,
+    )
+    return replace(row, id=id, model=model)
+
+
+def uses_cache(settings: Settings, identity: Identity) -> bool:
+    """Vectors that cost nothing are quicker made anew than kept twice."""
+    return settings.search.cache_enabled and identity.costs
+
+
+@dataclass(slots=True)
+class Indexer:
+    """Writes files into `db`. `mirror` also gets every paid vector, in case this run is killed."""
+
+    settings: Settings
+    identity: Identity
+    db: Connection
+    mirror: Connection | None
+    fts_rowids: FtsRowids
+    connect: Callable[[], Embedder]
+    report: SyncReport
+    progress: Progress
+    log: Log
+    clock_ns: Clock
+    deadline: float | None  # monotonic; embedding stops there
+    dims: int | None  # of the vectors that are in the index, or are to be
+    in_hand: dict[str, Embedding] = field(default_factory=dict)  # paid, perhaps not stored yet
+
+    def index(self, files: Iterable[Read]) -> None:
+        """Chunk, embed and write, a window at a time: memory stays bounded."""
+        window: list[tuple[SourceFile, int, list[ChunkRow]]] = []
+        size = 0
+        for file, read_at in files:
+            chunks = rows_of(self.settings, self.identity, file)
+            window.append((replace(file, text=""), read_at, chunks))
+            size += len(file.text)
+            if size >= _WINDOW_BYTES:
+                self.write(window)
+                window, size = [], 0
+        if window:
+            self.write(window)
+
+    def write(self, window: Window) -> None:
+        """Each file in a transaction of its own."""
+        known = self._vectors(window)
+        sizes = {vector.dims for vector in known.values() if vector.blob}
+        if self.db.has_vectors and sizes and vectors.dims_of(self.db) not in sizes:
+            with self.db.transaction():
+                vectors.ensure_table(self.db, *sizes)
+        for file, read_at, chunks in window:
+            with self.db.transaction():
+                rows.write_file(
+                    self.db,
+                    file,
+                    [(chunk, known.get(chunk.hash, embedding.EMPTY)) for chunk in chunks],
+                    with_fts=self.settings.search.query.hybrid,
+                    fts_rowids=self.fts_rowids.of(file.path),
+                    now_ms=self.clock_ns() // 1_000_000,
+                    stamped_at_ns=read_at,
+                )
+            self.report.changed += 1
+        self.in_hand.clear()
+
+    def _vectors(self, window: Window) -> dict[str, Embedding]:
+        """A vector for every chunk of the window, from the cache or from the provider."""
+        if not self.identity.has_vectors:
+            return {}
+        hashes = [chunk.hash for _, _, chunks in window for chunk in chunks]
+        known = self._cached(hashes)
+        self.report.cached += sum(digest in known for digest in hashes)
+        missing = self._missing(window, set(known))
+        if not missing:
+            return known
+        total = sum(map(len, missing))
+        done = 0
+        for _ in missing:
+            self.log("embeddings: batch start")
+        for at, answer in embedder.embed_groups(
+            self.connect(),
+            [[chunk.text for chunk in group] for group in missing],
+            timeout_s=DOCUMENT_TIMEOUT_S,
+            deadline=self.deadline,
+        ):
+            fresh = [
+                (chunk.hash, embedding.from_values(vector))
+                for chunk, vector in zip(missing[at], answer, strict=True)
+            ]
+            self._check(fresh)
+            known.update(fresh)
+            self.report.embedded += len(fresh)
+            if uses_cache(self.settings, self.identity):
+                self._store(fresh)
+            done += len(fresh)
+            self.progress("Embedding chunks…", done, total)
+        return known
+
+    def _cached(self, hashes: Sequence[str]) -> dict[str, Embedding]:
+        known = {digest: self.in_hand[digest] for digest in hashes if digest in self.in_hand}
+        if uses_cache(self.settings, self.identity):
+            known |= rows.cached(self.db, self.identity.cache_key, hashes)
+        if self.dims is None:
+            self.dims = next((vector.dims for vector in known.values()), None)
+        # From before the model behind the URL changed: of no use beside the others.
+        return {digest: vector for digest, vector in known.items() if vector.dims == self.dims}
+
+    def _missing(self, window: Window, known: set[str]) -> list[list[ChunkRow]]:
+        """What to ask for, one request each. The reference groups paid calls file by file."""
+        per_file: list[list[ChunkRow]] = []
+        for _, _, chunks in window:
+            new = [c for c in {c.hash: c for c in chunks}.values() if c.hash not in known]
+            known.update(chunk.hash for chunk in new)
+            if new:
+                per_file.append(new)
+        if not self.identity.costs:
+            per_file = [[chunk for chunks in per_file for chunk in chunks]] if per_file else []
+        return [group for chunks in per_file for group in self._groups(chunks)]
+
+    def _groups(self, chunks: list[ChunkRow]) -> list[list[ChunkRow]]:
+        positions = embedder.groups_of(
+            [chunk.text for chunk in chunks], group_bytes=self.connect().group_bytes
+        )
+        most = self.settings.search.remote.max_items or len(chunks)
+        return [
+            [chunks[at] for at in group[start : start + most]]
+            for group in positions
+            for start in range(0, len(group), most)
+        ]
+
+    def _check(self, fresh: Sequence[tuple[str, Embedding]]) -> None:
+        for _, vector in fresh:
+            if vector.blob and self.dims is None:
+                self.dims = vector.dims
+            if vector.blob and vector.dims != self.dims:
+                raise EmbedderError(
+                    f"{self.identity.provider} embeddings failed: got {vector.dims} dimensions "
+                    f"where the index has {self.dims}",
+                    hint="if the model behind the URL changed, run: ocmem index --force",
+                )
+
+    def _store(self, fresh: Sequence[tuple[str, Embedding]]) -> None:
+        self.in_hand.update(fresh)
+        now_ms = self.clock_ns() // 1_000_000
+        key = self.identity.cache_key
+        rows.write_cache(self.db, key, fresh, now_ms=now_ms)
+        if self.mirror is not None:
+            with contextlib.suppress(IndexUnavailable):  # the copy in hand is what counts
+                rows.write_cache(self.mirror, key, fresh, now_ms=now_ms)

@@ -1,0 +1,154 @@
+"""Which notes may be read by name, and the lines asked for. Nothing outside memory gets out."""
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ocmem.core import files, utf16
+from ocmem.errors import NotReadable
+from ocmem.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Lines of a note, counted from 1; no lines at all have `end_line` before `start_line`."""
+
+    text: str
+    path: str  # as the index names the file
+    start_line: int
+    end_line: int
+    total_lines: int
+
+
+def read_lines(
+    settings: Settings, path: str, *, start: int | None = None, count: int | None = None
+) -> Excerpt:
+    """`count` lines from `start` on, or all that follow; a trailing newline begins a last line."""
+    asked = utf16.trim(path)
+    if not asked:
+        raise NotReadable("no path given", hint=_hint(settings))
+    if "\0" in asked:
+        raise NotReadable("a path cannot hold a NUL character")
+    location = _location(settings, asked)
+    try:
+        data = _read(settings, asked, location)
+    except ValueError:  # half a surrogate pair: no file has such a name
+        raise NotReadable(f"no such file: {utf16.well_formed(asked)}") from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotReadable(f"no such file: {asked}") from None
+    except OSError as error:
+        raise NotReadable(f"{asked} cannot be read: {error.strerror}") from None
+    lines = data.decode("utf-8", "replace").split("\n")
+    first = start or 1
+    wanted = lines[first - 1 :] if count is None else lines[first - 1 : first - 1 + count]
+    return Excerpt(
+        text="\n".join(wanted),
+        path=os.path.relpath(location, settings.workspace),
+        start_line=first,
+        end_line=first + len(wanted) - 1,
+        total_lines=len(lines),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A folder and what may be read below it, by path relative to it."""
+
+    root: str
+    allows: Callable[[str], bool]
+
+    def has(self, location: str) -> bool:
+        inner = _below(self.root, location)
+        return inner is not None and self.allows(inner)
+
+    def truly_has(self, location: str) -> bool:
+        """As `has`, with every symbolic link followed: none may lead out, or to other files."""
+        return _Place(os.path.realpath(self.root), self.allows).has(os.path.realpath(location))
+
+
+def _read(settings: Settings, asked: str, location: str) -> bytes:
+    places = [place for place in _places(settings) if place.has(location)]
+    if not places or not location.endswith(".md"):
+        raise _refusal(settings, asked, location, is_inside=bool(places))
+    _check_kind(asked, os.lstat(location).st_mode)
+    if not any(place.truly_has(location) for place in places):
+        raise NotReadable(
+            f"{asked} leads out of the memory files through a symbolic link", hint=_hint(settings)
+        )
+    # Another process may swap the file meanwhile: not for a link, nor for a pipe to wait on.
+    descriptor = os.open(location, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        _check_kind(asked, os.fstat(descriptor).st_mode)
+        return file.read()
+
+
+def _location(settings: Settings, asked: str) -> str:
+    """Absolute and without `..`; links stay as they are, but for those above the workspace."""
+    workspace = os.path.normpath(settings.workspace)
+    location = "/" + os.path.normpath(Path(workspace) / asked).lstrip("/")
+    if _below(workspace, location) is None:
+        inner = _below(os.path.realpath(workspace), location)
+        if inner is not None:
+            return f"{workspace}/{inner}"
+    return location
+
+
+def _places(settings: Settings) -> Iterator[_Place]:
+    def is_memory(inner: str) -> bool:
+        return inner in settings.root_files or inner.startswith(f"{files.MEMORY_DIR}/")
+
+    is_plain = files.is_plain_folder(settings)
+    yield _Place(os.path.normpath(settings.workspace), _is_note if is_plain else is_memory)
+    for extra in map(Path, files.extra_locations(settings)):
+        try:
+            mode = os.lstat(extra).st_mode
+        except OSError:
+            continue
+        if stat.S_ISDIR(mode):
+            yield _Place(str(extra), lambda inner: True)
+        elif stat.S_ISREG(mode):
+            yield _Place(str(extra.parent), extra.name.__eq__)
+
+
+def _is_note(inner: str) -> bool:
+    folders = inner.split("/")[:-1]
+    return not any(name.startswith(".") or name == "node_modules" for name in folders)
+
+
+def _below(root: str, location: str) -> str | None:
+    """The path from `root` down to `location`; None where it does not lead down."""
+    prefix = root.rstrip("/") + "/"
+    return location.removeprefix(prefix) if location.startswith(prefix) else None
+
+
+def _check_kind(asked: str, mode: int) -> None:
+    if stat.S_ISLNK(mode):
+        raise NotReadable(f"{asked} is a symbolic link, which is not followed")
+    if stat.S_ISDIR(mode):
+        raise NotReadable(f"{asked} is a folder; name a file in it")
+    if not stat.S_ISREG(mode):
+        raise NotReadable(f"{asked} is not a regular file")
+
+
+def _refusal(settings: Settings, asked: str, location: str, *, is_inside: bool) -> NotReadable:
+    inner = _below(os.path.normpath(settings.workspace), location) or location
+    is_transcript = inner.startswith("sessions/") or Path(location).is_relative_to(
+        settings.sessions_dir
+    )
+    if is_transcript and inner.endswith(".jsonl"):
+        return NotReadable(f"{asked} is a transcript; transcripts cannot be read with get yet")
+    if (is_inside or inner == files.MEMORY_DIR) and Path(location).is_dir():
+        return NotReadable(f"{asked} is a folder; name a file in it")
+    if is_inside:
+        return NotReadable(f"{asked} is not a Markdown file: its name does not end in .md")
+    return NotReadable(f"{asked} is not one of the memory files", hint=_hint(settings))
+
+
+def _hint(settings: Settings) -> str:
+    workspace = settings.shown(settings.workspace)
+    if files.is_plain_folder(settings):
+        return f"any .md file below {workspace} can be read, but not in hidden folders"
+    also = ", and what memorySearch.extraPaths names" if settings.search.extra_paths else ""
+    return f"in {workspace}, MEMORY.md and the .md files below memory/ can be read{also}"

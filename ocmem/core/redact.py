@@ -1,0 +1,64 @@
+"""Secrets in text -> their first and last letters. Transcripts and error messages pass here."""
+
+import re
+
+from ocmem.core import utf16
+
+_FLAGS = re.ASCII | re.IGNORECASE
+_TOKENS = (
+    r"sk-[A-Za-z0-9_-]{8,}",
+    r"ghp_[A-Za-z0-9]{20,}",
+    r"github_pat_[A-Za-z0-9_]{20,}",
+    r"xox[baprs]-[A-Za-z0-9-]{10,}",
+    r"xapp-[A-Za-z0-9-]{10,}",
+    r"gsk_[A-Za-z0-9_-]{10,}",
+    r"AIza[0-9A-Za-z\-_]{20,}",
+    r"pplx-[A-Za-z0-9_-]{10,}",
+    r"npm_[A-Za-z0-9]{10,}",
+)
+_RULES = [
+    re.compile(pattern, _FLAGS)
+    for pattern in (
+        r"\b[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)\b\s*[=:]\s*([\"']?)([^\s\"'\\]+)\1",
+        r'"(?:apiKey|token|secret|password|passwd|accessToken|refreshToken)"\s*:\s*"([^"]+)"',
+        r"--(?:api[-_]?key|token|secret|password|passwd)\s+([\"']?)([^\s\"']+)\1",
+        r"Authorization\s*[:=]\s*Bearer\s+([A-Za-z0-9._\-+=]+)",
+        r"\bBearer\s+([A-Za-z0-9._\-+=]{18,})\b",
+        r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]+?-----END [A-Z ]*PRIVATE KEY-----",
+        *(rf"\b({token})\b" for token in _TOKENS),
+        r"\bbot(\d{6,}:[A-Za-z0-9_-]{20,})\b",
+        r"\b(\d{6,}:[A-Za-z0-9_-]{20,})\b",
+    )
+]
+
+
+def redact(text: str) -> str:
+    """`text` with everything that looks like a credential masked, rule after rule."""
+    for rule in _RULES:
+        text = rule.sub(_masked, text)
+    return text
+
+
+def redact_known(text: str, *secrets: str) -> str:
+    """As `redact`, and the given secrets vanish whatever they look like."""
+    for secret in filter(None, secrets):
+        text = text.replace(secret, "***")
+    return redact(text)
+
+
+def _masked(match: re.Match[str]) -> str:
+    if "PRIVATE KEY-----" in match.group().upper():
+        return "***"
+    group = next((at for at in range(match.re.groups, 0, -1) if match[at]), 0)
+    # At the group's own place: the same letters may also stand in the name before it.
+    before, after = match.start(group) - match.start(), match.end(group) - match.start()
+    whole = match.group()
+    return whole[:before] + _mask(match[group]) + whole[after:]
+
+
+def _mask(secret: str) -> str:
+    if utf16.length(secret) < 18:
+        return "***"
+    units = secret.encode("utf-16-le", "surrogatepass")
+    first, last = (end.decode("utf-16-le", "surrogatepass") for end in (units[:12], units[-8:]))
+    return f"{first}…{last}"

@@ -1,0 +1,59 @@
+"""The whole error tree on one page. Core code raises a named kind; only `main()` prints and exits.
+
+OcmemError
+├── UsageError         the command line makes no sense
+├── SettingsError      a settings file cannot be read or fails its checks
+├── IndexUnavailable   the SQLite file is missing, locked or damaged
+│   ├── IndexDamaged   it is there, but it is not a usable index
+│   ├── IndexReadOnly  it may not be written, or there is no room to
+│   ├── IndexMoved     another program swapped a new file in; open it again
+│   └── IndexBusy      another process holds it
+├── EmbedderError      no key, refused, rate limited, wrong dimensions
+├── NotReadable        `get` may not or cannot read that path
+└── BackendError       qmd or lancedb could not answer
+
+ReaderLeft             whoever read our output has had enough; not a failure
+"""
+
+
+class OcmemError(Exception):
+    """A failure with a message for people: what happened, to which thing, what to try."""
+
+    exit_code = 1  # as in the reference, usage errors included
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class UsageError(OcmemError): ...
+
+
+class SettingsError(OcmemError): ...
+
+
+class IndexUnavailable(OcmemError): ...
+
+
+class IndexDamaged(IndexUnavailable): ...
+
+
+class IndexReadOnly(IndexUnavailable): ...
+
+
+class IndexMoved(IndexUnavailable): ...
+
+
+class IndexBusy(IndexUnavailable): ...
+
+
+class EmbedderError(OcmemError): ...
+
+
+class NotReadable(OcmemError): ...
+
+
+class BackendError(OcmemError): ...
+
+
+class ReaderLeft(Exception): ...

@@ -1,0 +1,1 @@
+"""Embedding services, one small module each; `core.embedder` names them."""

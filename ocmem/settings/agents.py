@@ -1,0 +1,198 @@
+"""The two settings files, and what they say about agents."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ocmem.errors import UsageError
+from ocmem.settings import document, environment, paths, validate
+from ocmem.settings.document import Document, normalized_id
+from ocmem.settings.environment import Variables
+from ocmem.settings.overrides import Overrides
+from ocmem.settings.schema import Json
+from ocmem.settings.search import Layer
+
+DEFAULT_AGENT = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """The settings files, found, read and checked, and the places they are resolved against."""
+
+    home: Path
+    state_dir: Path
+    variables: Variables  # with the config's own `env` block
+    config: Document
+    overlay: Document
+    merged: Json = field(repr=False)
+
+    @classmethod
+    def read(cls, overrides: Overrides, env: paths.Env, *, cwd: Path | None) -> "Documents":
+        variables = environment.read(env, cwd, _as_variables(overrides, env))
+        home = paths.home_dir(variables)
+        config_file = paths.config_file(variables, home)
+        if overrides.config is not None and not paths.is_file(config_file):
+            raise UsageError(f"--config: no such file: {config_file}")
+        config = document.load(config_file, variables)
+        validate.check(config)
+        overlay = document.load(paths.overlay_file(variables, home), config.variables, own=True)
+        validate.check(overlay)
+        merged = document.merge(config.values, overlay.values)
+        return cls(
+            home=home,
+            state_dir=paths.state_dir(config.variables, home),
+            variables=environment.with_login_shell(overlay.variables, merged.get("env")),
+            config=config,
+            overlay=overlay,
+            merged=merged,
+        )
+
+    def entries(self) -> list[Json]:
+        return _entries(self.merged)
+
+    def ids(self) -> list[str]:
+        """Every configured agent, as written and in order."""
+        return [_id(entry) for entry in self.entries()]
+
+    def agent(self, asked: str | None) -> tuple[str, list[str]]:
+        """The agent's id as its config writes it, and warnings about the choice."""
+        entries = self.entries()
+        if asked is None or not asked.strip():
+            many = "Multiple agents marked default=true; using the first entry as default."
+            marked = [entry for entry in entries if entry.get("default") is True]
+            return _default_agent(self.merged), [many] if len(marked) > 1 else []
+        wanted = normalized_id(asked)
+        for entry in entries:
+            if normalized_id(id := _id(entry)) == wanted:
+                return id, []
+        known = ", ".join(map(_id, entries)) or DEFAULT_AGENT
+        unknown = wanted != DEFAULT_AGENT or bool(entries)
+        return wanted, [f'no agent "{asked}" is configured (known: {known})'] if unknown else []
+
+    def workspace(self, agent: str) -> tuple[Path, str]:
+        """The agent's workspace and where that is said."""
+        return self._workspace(agent, self.merged)
+
+    def reference_workspace(self, agent: str) -> Path:
+        """The workspace that OpenClaw would use, which does not read ocmem's own file."""
+        return self._workspace(agent, self.config.values)[0]
+
+    def _workspace(self, agent: str, values: Json) -> tuple[Path, str]:
+        own = _entry(values, agent).get("workspace")
+        if isinstance(own, str) and own.strip():
+            return paths.expand(own, self.home), self._entry_key(agent, "workspace")
+        if normalized_id(agent) != normalized_id(_default_agent(values)):
+            folder = self.state_dir / f"workspace-{normalized_id(agent)}"
+            return folder, "default for an agent that is not the default one"
+        shared = _defaults(values).get("workspace")
+        if isinstance(shared, str) and shared.strip():
+            return paths.expand(shared, self.home), "agents.defaults.workspace"
+        profile = self.variables.get("OPENCLAW_PROFILE", "").strip()
+        suffix = f"-{profile}" if profile.lower() not in ("", "default") else ""
+        origin = f"default for profile {profile}" if suffix else "default"
+        return self.home / ".openclaw" / f"workspace{suffix}", origin
+
+    def _entry_key(self, agent: str, name: str) -> str:
+        """The key of an agent's own setting, in the dialect of the file that has it."""
+        for written in (self.overlay, self.config):
+            entry = _entry(written.values, agent)
+            if entry.get(name) is not None:
+                return f"{_entry_place(written)}.{_id(entry)}.{name}"
+        return name
+
+    def agent_dir(self, agent: str) -> Path:
+        own = _entry(self.merged, agent).get("agentDir")
+        if isinstance(own, str) and own.strip():
+            return paths.expand(own, self.home)
+        return self.state_dir / "agents" / normalized_id(agent) / "agent"
+
+    def main_agent_dir(self) -> Path:
+        for name in ("OPENCLAW_AGENT_DIR", "PI_CODING_AGENT_DIR"):
+            if chosen := self.variables.get(name, "").strip():
+                return paths.expand(chosen, self.home)
+        return self.state_dir / "agents" / DEFAULT_AGENT / "agent"
+
+    def layers(self, agent: str, overrides: Overrides) -> tuple[Layer, ...]:
+        option: Json = {"provider": overrides.provider} if overrides.provider else {}
+        own, config = self.overlay, self.config
+        return (
+            Layer("option", option, where="--provider"),
+            _agent_layer("own agent", own, agent),
+            _agent_layer("agent", config, agent),
+            _default_layer("own defaults", own),
+            _default_layer("defaults", config),
+        )
+
+
+def _as_variables(overrides: Overrides, env: paths.Env) -> dict[str, str]:
+    """The path options as the variables that they stand for."""
+    effective: dict[str, str] = {}
+    if overrides.state_dir is not None:
+        effective["OPENCLAW_STATE_DIR"] = overrides.state_dir
+    if overrides.config is not None:
+        effective["OPENCLAW_CONFIG_PATH"] = overrides.config
+    if overrides.profile is not None:
+        name = overrides.profile
+        effective["OPENCLAW_PROFILE"] = name
+        suffix = "" if name.lower() == "default" else f"-{name}"
+        known = {**env, **effective}
+        home = paths.home_dir(env)
+        folder = known.get("OPENCLAW_STATE_DIR", "").strip() or str(home / f".openclaw{suffix}")
+        effective["OPENCLAW_STATE_DIR"] = folder
+        if not known.get("OPENCLAW_CONFIG_PATH", "").strip():
+            effective["OPENCLAW_CONFIG_PATH"] = str(paths.expand(folder, home) / "openclaw.json")
+    return effective
+
+
+def _agent_layer(origin: Any, written: Document, agent: str) -> Layer:  # noqa: ANN401
+    entry = _entry(written.values, agent)
+    leaf = "memory.search" if written.dialect == "newer" else "memorySearch"
+    where = f"{_entry_place(written)}.{_id(entry) if entry else agent}.{leaf}"
+    return Layer(origin, _memory_search(entry), str(written.file), where)
+
+
+def _default_layer(origin: Any, written: Document) -> Layer:  # noqa: ANN401
+    is_newer = written.dialect == "newer"
+    where = "memory.search" if is_newer else "agents.defaults.memorySearch"
+    return Layer(origin, _memory_search(_defaults(written.values)), str(written.file), where)
+
+
+def _agents(config: Json) -> Json:
+    agents = config.get("agents")
+    return agents if isinstance(agents, dict) else {}
+
+
+def _defaults(config: Json) -> Json:
+    defaults = _agents(config).get("defaults")
+    return defaults if isinstance(defaults, dict) else {}
+
+
+def _entries(config: Json) -> list[Json]:
+    entries = _agents(config).get("list")
+    return [entry for entry in entries if isinstance(entry, dict)] if entries else []
+
+
+def _entry_place(written: Document) -> str:
+    return "agents.entries" if written.dialect == "newer" else "agents.list"
+
+
+def _id(entry: Json) -> str:
+    """An agent's id as it is written; one that says nothing is the default's."""
+    id = str(entry.get("id", ""))
+    return id if id.strip() else DEFAULT_AGENT
+
+
+def _default_agent(config: Json) -> str:
+    entries = _entries(config)
+    marked = [entry for entry in entries if entry.get("default") is True]
+    return _id((marked or entries or [{}])[0])
+
+
+def _entry(config: Json, agent: str) -> Json:
+    wanted = normalized_id(agent)
+    return next((e for e in _entries(config) if normalized_id(_id(e)) == wanted), {})
+
+
+def _memory_search(holder: Json) -> Json:
+    found = holder.get("memorySearch")
+    return found if isinstance(found, dict) else {}

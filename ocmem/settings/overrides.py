@@ -1,0 +1,24 @@
+"""What the command line says about settings."""
+
+from dataclasses import dataclass
+
+from ocmem.model import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """Options that beat both settings files; None leaves a thing to them."""
+
+    agents: tuple[str, ...] = ()
+    workspace: str | None = None
+    state_dir: str | None = None
+    config: str | None = None
+    profile: str | None = None
+    provider: str | None = None
+    sources: tuple[Source, ...] = ()
+    offline: bool = False
+
+    @property
+    def agent(self) -> str | None:
+        """The one agent of a command that takes one: the last that was named."""
+        return self.agents[-1] if self.agents else None

@@ -1,0 +1,11 @@
+"""Options of the whole suite."""
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write what the program prints into tests/golden/cli; review the difference",
+    )

@@ -1,0 +1,122 @@
+"""What the fake was sent, and the questions tests ask about it."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from tests.fake_provider.vectors import utf8
+
+
+@dataclass(slots=True)
+class Recorded:
+    """One request. Times are monotonic seconds; `in_flight` counts this request too."""
+
+    method: str
+    path: str
+    headers: list[tuple[str, str]]
+    raw: bytes
+    body: object = None
+    dialect: str | None = None
+    operation: str | None = None
+    texts: list[str] = field(default_factory=list)
+    seq: int = 0
+    nth: int = 0
+    """Which request of this dialect and operation it is, from 1."""
+    arrived: float = 0.0
+    in_flight: int = 0
+    answered_at: float | None = None
+    status: int | None = None
+    """None while unanswered, and for good after a hang or a reset."""
+    fault: str | None = None
+    client_gone: bool = False
+    violations: list[str] = field(default_factory=list)
+    leaks: list[str] = field(default_factory=list)
+
+    def header_values(self, name: str) -> list[str]:
+        return [value for key, value in self.headers if key.lower() == name.lower()]
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self) | {"raw": self.raw.decode("utf-8", "backslashreplace")}
+
+
+class Recording:
+    """The requests so far, in order of arrival; also a JSONL file when `log` is given."""
+
+    def __init__(self, *, log: Path | None = None) -> None:
+        self._lock = threading.RLock()
+        self._requests: list[Recorded] = []
+        self._in_flight = 0
+        self._log = log
+
+    @property
+    def requests(self) -> list[Recorded]:
+        with self._lock:
+            return list(self._requests)
+
+    def arrive(self, request: Recorded) -> None:
+        with self._lock:
+            self._in_flight += 1
+            self._requests.append(request)
+            request.seq = len(self._requests)
+            request.nth = self.count(request.dialect, request.operation)
+            request.arrived = time.monotonic()
+            request.in_flight = self._in_flight
+
+    def settle(self, request: Recorded, status: int | None) -> None:
+        # Called just before the answer leaves: done afterwards, a client that asks again
+        # at once on another connection would sometimes seem to have two requests open.
+        with self._lock:
+            self._in_flight -= 1
+            request.answered_at = time.monotonic()
+            request.status = status
+
+    def forget(self) -> None:
+        with self._lock:
+            self._requests.clear()
+
+    def log(self, line: dict[str, Any]) -> None:
+        if self._log is None:
+            return
+        with self._lock, self._log.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+    def texts(self) -> list[str]:
+        """Every text of every request, in order, repeats included."""
+        return [text for request in self.requests for text in request.texts]
+
+    def groups(self) -> list[int]:
+        """The size of each embedding request: the UTF-8 bytes of its texts."""
+        return [sum(len(utf8(text)) for text in r.texts) for r in self.requests if r.texts]
+
+    def delays(self) -> list[float]:
+        """Seconds from each answer to the request that came next."""
+        return list(_pauses(self.requests))
+
+    def max_in_flight(self) -> int:
+        return max((request.in_flight for request in self.requests), default=0)
+
+    def count(self, dialect: str | None = None, operation: str | None = None) -> int:
+        """How many requests there were; without arguments all of them, unknown paths included."""
+        return sum(
+            dialect in (None, request.dialect) and operation in (None, request.operation)
+            for request in self.requests
+        )
+
+    def leaks(self) -> list[str]:
+        """Keys that were sent to a dialect they do not belong to."""
+        return [leak for request in self.requests for leak in request.leaks]
+
+    def violations(self) -> list[str]:
+        """How requests departed from the wire format; leaks are among them."""
+        return [f"request {r.seq}: {note}" for r in self.requests for note in r.violations]
+
+
+def _pauses(requests: list[Recorded]) -> Iterator[float]:
+    for before, after in pairwise(requests):
+        end = before.arrived if before.answered_at is None else before.answered_at
+        yield after.arrived - end

@@ -1,0 +1,73 @@
+"""What is loaded when, and which layer may know which."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ocmem
+
+HEAVY = {"rich", "httpx", "numpy", "watchdog", "tiktoken", "pydantic"}
+LAYERS = ["model", "errors", "settings", "core", "providers", "backends", "watch", "cli"]
+PACKAGE = Path(ocmem.__file__).parent
+EXAMPLE = Path(__file__).parent.parent / "example-workspace"
+
+
+def _loaded(code: str, home: Path) -> set[str]:
+    probe = f"import sys\n{code}\nprint(*sorted(sys.modules), file=sys.stderr)"
+    env = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    done = subprocess.run(
+        [sys.executable, "-c", probe], env=env, capture_output=True, text=True, check=True
+    )
+    return set(done.stderr.split())
+
+
+def _run(*args: str) -> str:
+    return f"sys.argv = ['ocmem', *{args!r}]\nfrom ocmem.cli import main\nassert main() == 0"
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_help_and_version_load_nothing_heavy(option: str, tmp_path: Path) -> None:
+    assert not HEAVY & _loaded(_run(option), tmp_path)
+
+
+def test_importing_the_package_loads_none_of_its_modules(tmp_path: Path) -> None:
+    loaded = _loaded("import ocmem", tmp_path)
+
+    assert {name for name in loaded if name.startswith("ocmem")} == {"ocmem"}
+
+
+def test_a_json_search_with_nothing_to_sync_loads_nothing_heavy(tmp_path: Path) -> None:
+    args = ("search", "when is the dentist", "--json", "--workspace", str(EXAMPLE))
+    first = _loaded(_run(*args), tmp_path)
+
+    second = _loaded(_run(*args), tmp_path)
+
+    assert "numpy" in first  # it had to index
+    assert "tokenizers" in second  # it did embed the query
+    assert not HEAVY & second
+
+
+def test_a_piped_search_does_not_load_rich(tmp_path: Path) -> None:
+    args = ("search", "dentist", "--workspace", str(EXAMPLE))
+    _loaded(_run(*args), tmp_path)
+
+    assert not HEAVY & _loaded(_run(*args), tmp_path)
+
+
+def test_every_layer_imports_only_from_its_left() -> None:
+    wrong = []
+    for file in PACKAGE.rglob("*.py"):
+        layer = file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        if layer not in LAYERS:
+            continue
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ocmem."):
+                target = (node.module or "").split(".")[1]
+                if LAYERS.index(target) > LAYERS.index(layer):
+                    wrong.append(f"{file.relative_to(PACKAGE)} imports {node.module}")
+
+    assert wrong == []
