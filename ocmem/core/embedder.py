@@ -100,7 +100,8 @@ def unavailable(choice: ProviderChoice, reason: str) -> EmbedderError:
     """Why a provider cannot be had, and what can be done about it."""
     if choice.id == "builtin":
         return EmbedderError(reason, hint="install ocmem again; wordllama comes with it")
-    key = f"set {choice.id.upper()}_API_KEY or remote.apiKey, or " if choice.endpoint else ""
+    needs_key = choice.endpoint is not None and choice.id in PROVIDERS
+    key = f"set {choice.id.upper()}_API_KEY or remote.apiKey, or " if needs_key else ""
     return EmbedderError(reason, hint=f'{key}use provider "builtin", which needs no key')
 
 
