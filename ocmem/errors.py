@@ -9,6 +9,7 @@ OcmemError
 │   ├── IndexMoved     another program swapped a new file in; open it again
 │   └── IndexBusy      another process holds it
 ├── EmbedderError      no key, refused, rate limited, wrong dimensions
+│   └── ServiceRefused the service answered, and said no
 ├── NotReadable        `get` may not or cannot read that path
 └── BackendError       qmd or lancedb could not answer
 
@@ -48,6 +49,17 @@ class IndexBusy(IndexUnavailable): ...
 
 
 class EmbedderError(OcmemError): ...
+
+
+class ServiceRefused(EmbedderError):
+    """`names_size`: what was sent at once is too much for it, and less might do."""
+
+    def __init__(
+        self, message: str, *, status: int, names_size: bool = False, hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+        self.names_size = names_size
 
 
 class NotReadable(OcmemError): ...

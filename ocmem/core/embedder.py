@@ -9,13 +9,20 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from ocmem.core import utf16
-from ocmem.core.fingerprint import endpoint_provider_key, plain_provider_key
+from ocmem.core.fingerprint import (
+    endpoint_provider_key,
+    plain_provider_key,
+    shortened_provider_key,
+)
 from ocmem.core.store.rows import CacheKey
 from ocmem.errors import EmbedderError
 from ocmem.model import Vector
 from ocmem.settings import ProviderChoice, Settings
 
-PROVIDERS = {"openai": "ocmem.providers.openai", "builtin": "ocmem.providers.builtin"}
+PROVIDERS = {
+    name: f"ocmem.providers.{name}"
+    for name in ("openai", "gemini", "voyage", "mistral", "local", "builtin")
+}
 Notice = Callable[[str], None]  # told what a person who waits should know
 
 _MOST_BYTES = 8000
@@ -60,7 +67,7 @@ def max_bytes(provider: str) -> int:
 
 
 def identity_of(choice: ProviderChoice) -> Identity:
-    if choice.endpoint is not None:
+    if choice.id in ("openai", "gemini") and choice.endpoint is not None:
         sent = {"Content-Type": "application/json"} if choice.id == "openai" else {}
         given = {**sent, **choice.endpoint.headers}
         headers = {name: text for name, text in given.items() if name.lower() not in _KEY_HEADERS}
@@ -69,6 +76,8 @@ def identity_of(choice: ProviderChoice) -> Identity:
         )
     else:
         key = plain_provider_key(choice.id, choice.model)
+    if choice.dimensions is not None:
+        key = shortened_provider_key(key, choice.dimensions)
     return Identity(
         cache_key=CacheKey(choice.id, choice.model, key),
         max_bytes=max_bytes(choice.id),
@@ -100,8 +109,7 @@ def unavailable(choice: ProviderChoice, reason: str) -> EmbedderError:
     """Why a provider cannot be had, and what can be done about it."""
     if choice.id == "builtin":
         return EmbedderError(reason, hint="install ocmem again; wordllama comes with it")
-    needs_key = choice.endpoint is not None and choice.id in PROVIDERS
-    key = f"set {choice.id.upper()}_API_KEY or remote.apiKey, or " if needs_key else ""
+    key = f"set {choice.id.upper()}_API_KEY or remote.apiKey, or " if choice.endpoint else ""
     return EmbedderError(reason, hint=f'{key}use provider "builtin", which needs no key')
 
 

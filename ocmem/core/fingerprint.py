@@ -32,6 +32,11 @@ def endpoint_provider_key(
     return utf16.sha256(jsjson.compact(identity))
 
 
+def shortened_provider_key(key: str, dimensions: int) -> str:
+    """The key where the provider is asked for shorter vectors, which the reference never does."""
+    return utf16.sha256(f"{key}:{dimensions}")
+
+
 def _locale_key(name: str) -> tuple[list[int], list[bool]]:
     """Header names in JavaScript's localeCompare order: case decides last, lower before upper."""
     order = "_-.0123456789abcdefghijklmnopqrstuvwxyz"

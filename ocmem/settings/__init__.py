@@ -105,6 +105,7 @@ def resolve(
             remote=search.remote,
             local=search.local,
             is_newer=is_newer or found.overlay.dialect == "newer",
+            failure=overrides.failure,
         )
         return search, provider.choose(request, credentials)
 

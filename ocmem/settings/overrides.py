@@ -17,6 +17,7 @@ class Overrides:
     provider: str | None = None
     sources: tuple[Source, ...] = ()
     offline: bool = False
+    failure: str | None = None  # why the provider failed when tried: its fallback is to step in
 
     @property
     def agent(self) -> str | None:

@@ -1,6 +1,7 @@
 """Which embedding provider a search uses, and with which endpoint and key."""
 
 import importlib.util
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,22 +20,34 @@ DEFAULT_MODELS = {
     "none": "fts-only",
 }
 KEYWORDS_ONLY = "none"
-AUTO_ORDER = ("openai", "builtin")
-GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta"
-_UNFINISHED = ("gemini", "voyage", "mistral", "local")
+_GEMINI_VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY")  # as remote.apiKey: read that variable
+AUTO_ORDER = ("openai", "gemini", "voyage", "mistral", "builtin")
+_NEWER_AUTO_ORDER = ("openai", "builtin")
+_UNFINISHED = ("local",)
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service that speaks OpenAI's embeddings API. Without a `variable` it needs no key."""
+    """A service behind a URL. Without a `variable` it needs no key."""
 
     url: str
     model: str
     variable: str | None = None
+    filed_as: str | None = None  # the name that its keys go by, where that is another
     is_ollama: bool = False  # its own API is at the root, the one that is spoken here below `/v1`
 
 
-OPENAI = Service("https://api.openai.com/v1", DEFAULT_MODELS["openai"], "OPENAI_API_KEY")
+SERVICES = {
+    "openai": Service("https://api.openai.com/v1", DEFAULT_MODELS["openai"], "OPENAI_API_KEY"),
+    "gemini": Service(
+        "https://generativelanguage.googleapis.com/v1beta",
+        DEFAULT_MODELS["gemini"],
+        "GEMINI_API_KEY",
+        filed_as="google",
+    ),
+    "voyage": Service("https://api.voyageai.com/v1", DEFAULT_MODELS["voyage"], "VOYAGE_API_KEY"),
+    "mistral": Service("https://api.mistral.ai/v1", DEFAULT_MODELS["mistral"], "MISTRAL_API_KEY"),
+}
 OLLAMA = Service("http://127.0.0.1:11434/v1", "nomic-embed-text", is_ollama=True)
 LM_STUDIO = Service("http://127.0.0.1:1234/v1", "text-embedding-nomic-embed-text-v1.5")
 # Names of the newer dialect for servers that speak the same language.
@@ -55,6 +68,7 @@ class Endpoint:
     api_key: str = field(repr=False)
     url_origin: Origin = DEFAULT
     key_origin: Origin | None = None
+    more_keys: tuple[str, ...] = field(default=(), repr=False)  # tried when the first is used up
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +87,7 @@ class ProviderChoice:
     requested: str
     model: str
     endpoint: Endpoint | None = None
+    dimensions: int | None = None  # asked for, where the model's own number is not wanted
     missing: str | None = None
     fallback: Fallback | None = None
 
@@ -87,33 +102,39 @@ class Request:
     remote: Remote
     local: Local
     is_newer: bool = False  # the newer dialect names services that this one does not
+    failure: str | None = None  # why the provider could not be used when it was tried
 
 
 def choose(request: Request, credentials: Credentials) -> ProviderChoice:
     """The provider for a request. A name is kept, unless its configured fallback steps in."""
     asked = _name(request.provider, request, "auto")
+    choice: ProviderChoice | None
     if asked == "auto":
-        chosen = _automatic(request, credentials, AUTO_ORDER)
+        order = _NEWER_AUTO_ORDER if request.is_newer else AUTO_ORDER
+        choice = _automatic(request, credentials, order)
         if _has_local_model(request):
             # OpenClaw would take it: the index it shares must not be built with another.
-            return replace(chosen, fallback=Fallback("local", _unfinished("local")))
-        return chosen
-    choice = _named(asked, request, credentials)
-    if choice is not None and choice.missing is None:
+            return replace(choice, fallback=Fallback("local", _unfinished("local")))
+        if request.failure is None:
+            return choice
+    else:
+        choice = _named(asked, request, credentials)
+    if choice is not None and choice.missing is None and request.failure is None:
         return choice
-    reason = choice.missing if choice else None
-    reason = reason or f'ocmem has no provider "{asked}"'
+    first = asked if asked != "auto" or choice is None else choice.id
+    reason = (choice.missing if choice else None) or request.failure
+    reason = reason or f'ocmem has no provider "{first}"'
     second_name = _name(request.fallback, request, "none")
-    if second_name not in ("none", asked):
+    if second_name not in ("none", first):
         # Only its own defaults: a key or URL meant for one service must not reach another.
         own = replace(request, model="", remote=Remote())
         second = _named(second_name, own, credentials)
         if second is not None and second.missing is None:
-            return replace(second, requested=asked, fallback=Fallback(asked, reason))
+            return replace(second, requested=asked, fallback=Fallback(first, reason))
         why = second.missing if second else f'ocmem has no provider "{second_name}"'
         reason = f"{reason}\n\nFallback to {second_name} failed: {why}"
         if choice is not None:
-            return replace(choice, missing=reason, fallback=Fallback(asked, reason))
+            return replace(choice, missing=reason, fallback=Fallback(first, reason))
     if choice is not None:
         return choice
     # Nothing that costs, or tells anybody anything, steps in for a service we do not know.
@@ -156,36 +177,11 @@ def _named(name: str, request: Request, credentials: Credentials) -> ProviderCho
         return ProviderChoice(name, name, DEFAULT_MODELS[name], missing=missing)
     if name == KEYWORDS_ONLY:
         return ProviderChoice(name, name, DEFAULT_MODELS[name])
-    if name == "gemini":
-        return _gemini(request, credentials)
     if name in _UNFINISHED:
         model = request.model.strip().removeprefix(f"{name}/") or DEFAULT_MODELS[name]
         return ProviderChoice(name, name, model, missing=_unfinished(name))
-    service = OPENAI if name == "openai" else _compatible(name, request, credentials)
-    return None if service is None else _openai(name, service, request, credentials)
-
-
-def _gemini(request: Request, credentials: Credentials) -> ProviderChoice:
-    """Enough to recognise an index that OpenClaw built: its endpoint is part of its identity."""
-    remote, shared = request.remote, credentials.shared("google")
-    url = cleaned(remote.base_url) or cleaned(shared.get("baseUrl")) or GEMINI_URL
-    model = request.model.strip().removeprefix("models/")
-    for prefix in ("gemini/", "google/"):
-        if model.startswith(prefix):
-            model = model.removeprefix(prefix)
-            break
-    return ProviderChoice(
-        "gemini",
-        "gemini",
-        model or DEFAULT_MODELS["gemini"],
-        endpoint=Endpoint(
-            url.rstrip("/").partition("/openai")[0],
-            {**_strings(shared.get("headers")), **remote.headers},
-            "",
-            DEFAULT,
-        ),
-        missing=_unfinished("gemini"),
-    )
+    service = SERVICES.get(name) or _compatible(name, request, credentials)
+    return None if service is None else _remote(name, service, request, credentials)
 
 
 def _unfinished(name: str) -> str:
@@ -208,43 +204,76 @@ def _compatible(name: str, request: Request, credentials: Credentials) -> Servic
     return known
 
 
-def _openai(
+def _remote(
     name: str, service: Service, request: Request, credentials: Credentials
 ) -> ProviderChoice:
-    remote, shared = request.remote, credentials.shared(name)
+    remote, filed_as = request.remote, service.filed_as or name
+    shared = credentials.shared(filed_as)
     shared_url = cleaned(shared.get("baseUrl"))
     own_url, url_origin = shared_url or service.url, DEFAULT
     if shared_url:
-        url_origin = Origin("file", f"models.providers.{name}.baseUrl")
+        url_origin = Origin("file", f"models.providers.{filed_as}.baseUrl")
     url = cleaned(remote.base_url) or own_url
     if cleaned(remote.base_url):
         url_origin = Origin("file", "remote.baseUrl")
     # Newer releases keep what belongs to a service from every other address.
     inherits = not request.is_newer or url.rstrip("/") == own_url.rstrip("/")
     variable = service.variable or ""
-    key = credentials.key(name, variable=variable, configured=remote.api_key, inherits=inherits)
+    configured = remote.api_key
+    if name == "gemini" and configured in _GEMINI_VARIABLES:
+        configured = credentials.variables.get(configured)
+    key = credentials.key(filed_as, variable=variable, configured=configured, inherits=inherits)
     headers = {**(_strings(shared.get("headers")) if inherits else {}), **remote.headers}
     is_signed = request.is_newer and "authorization" in map(str.lower, headers)
     missing = None
     if not url:
         missing = f'provider "{name}" needs remote.baseUrl'
     elif key is None and service.variable is not None and not is_signed:
-        missing = credentials.missing(name)
+        missing = credentials.missing(filed_as)
         if not inherits:
             missing += " Keys from elsewhere are not sent to another remote.baseUrl."
     return ProviderChoice(
-        "openai",
+        name if name in SERVICES else "openai",
         name,
-        request.model.strip().removeprefix(f"{name}/") or service.model,
+        _model(name, request.model) or service.model,
         endpoint=Endpoint(
-            _below_v1(url) if service.is_ollama else url,
+            _normalized_url(name, service, url),
             headers,
             key.text if key else "",
             url_origin,
             key.origin if key else None,
+            _gemini_keys(credentials.variables) if name == "gemini" and key and inherits else (),
         ),
+        dimensions=remote.dimensions,
         missing=missing,
     )
+
+
+def _model(name: str, configured: str) -> str:
+    """A model's name without the prefix that says whose it is."""
+    model = configured.strip()
+    if name != "gemini":
+        return model.removeprefix(f"{name}/")
+    model = model.removeprefix("models/")
+    whose = next((prefix for prefix in ("gemini/", "google/") if model.startswith(prefix)), "")
+    return model.removeprefix(whose)
+
+
+def _normalized_url(name: str, service: Service, url: str) -> str:
+    if name == "gemini":
+        return url.rstrip("/").partition("/openai")[0]
+    return _below_v1(url) if service.is_ollama else url
+
+
+def _gemini_keys(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """Further keys of the same owner, for when the first is rate limited."""
+    live = cleaned(variables.get("OPENCLAW_LIVE_GEMINI_KEY"))
+    if live:
+        return (live,)
+    listed = re.split(r"[\s,;]+", variables.get("GEMINI_API_KEYS", ""))
+    names = [name for name in variables if name.startswith("GEMINI_API_KEY_")]
+    single = [variables.get(name) for name in ("GEMINI_API_KEY", *names, "GOOGLE_API_KEY")]
+    return tuple(filter(None, dict.fromkeys(map(cleaned, [*listed, *single]))))
 
 
 def _below_v1(url: str) -> str:

@@ -17,7 +17,8 @@ import pytest
 
 from ocmem.core.embedder import Embedder
 from ocmem.errors import EmbedderError
-from ocmem.providers import openai
+from ocmem.providers import http, openai
+from ocmem.providers.remote import RemoteEmbedder
 from ocmem.settings import Overrides, Settings, resolve
 from tests.fake_provider import FOREVER, FakeProvider, Kind, word_vector
 
@@ -36,8 +37,8 @@ class Clock:
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
 
-    def clock(self) -> openai._Clock:
-        return openai._Clock(
+    def clock(self) -> http.Clock:
+        return http.Clock(
             sleep=self.sleep,
             monotonic=lambda: sum(self.slept),
             time=lambda: NOW + sum(self.slept),
@@ -59,7 +60,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def embedder(fake: FakeProvider, tmp_path: Path, clock: Clock) -> Iterator[openai.OpenAIEmbedder]:
+def embedder(fake: FakeProvider, tmp_path: Path, clock: Clock) -> Iterator[RemoteEmbedder]:
     settings = settings_of(tmp_path, base_url=fake.base_url("openai"))
     embedder = openai.connect(settings, clock=clock.clock())
     yield embedder
@@ -103,14 +104,14 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def test_it_is_an_embedder(embedder: openai.OpenAIEmbedder) -> None:
+def test_it_is_an_embedder(embedder: RemoteEmbedder) -> None:
     as_protocol: Embedder = embedder
 
     assert (as_protocol.group_bytes, as_protocol.concurrency) == (8000, 4)
 
 
 def test_documents_and_queries_get_their_vectors_in_order(
-    fake: FakeProvider, embedder: openai.OpenAIEmbedder
+    fake: FakeProvider, embedder: RemoteEmbedder
 ) -> None:
     vectors = embedder.embed_documents(["alpha", "beta"], timeout_s=TIMEOUT_S)
     query = embedder.embed_query("beta", timeout_s=TIMEOUT_S)
@@ -120,13 +121,13 @@ def test_documents_and_queries_get_their_vectors_in_order(
     assert fake.count() == 2
 
 
-def test_no_texts_make_no_request(fake: FakeProvider, embedder: openai.OpenAIEmbedder) -> None:
+def test_no_texts_make_no_request(fake: FakeProvider, embedder: RemoteEmbedder) -> None:
     assert embedder.embed_documents([], timeout_s=TIMEOUT_S) == []
     assert fake.count() == 0
 
 
 def test_the_body_is_the_reference_s_to_the_byte(
-    fake: FakeProvider, embedder: openai.OpenAIEmbedder
+    fake: FakeProvider, embedder: RemoteEmbedder
 ) -> None:
     embedder.embed_documents(['é "日本"\n', "a\ud83d"], timeout_s=TIMEOUT_S)
 
@@ -170,7 +171,7 @@ def test_configured_headers_replace_ours_whatever_their_case(
 
 
 def test_proxies_in_the_environment_are_ignored(
-    fake: FakeProvider, embedder: openai.OpenAIEmbedder, monkeypatch: pytest.MonkeyPatch
+    fake: FakeProvider, embedder: RemoteEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, f"http://127.0.0.1:{free_port()}")
@@ -205,7 +206,7 @@ def test_a_forgotten_embedder_closes_its_connections_quietly(
     assert seen == []
 
 
-def test_a_closed_embedder_connects_again(embedder: openai.OpenAIEmbedder) -> None:
+def test_a_closed_embedder_connects_again(embedder: RemoteEmbedder) -> None:
     embedder.embed_query("x", timeout_s=TIMEOUT_S)
     embedder.close()
     embedder.close()
@@ -252,9 +253,7 @@ def test_a_server_that_is_down_is_tried_four_times(tmp_path: Path, clock: Clock)
     assert clock.slept == pytest.approx([0.55, 1.1, 2.2])
 
 
-def test_a_query_is_tried_twice(
-    fake: FakeProvider, embedder: openai.OpenAIEmbedder, clock: Clock
-) -> None:
+def test_a_query_is_tried_twice(fake: FakeProvider, embedder: RemoteEmbedder, clock: Clock) -> None:
     fake.add_fault("status", code=503, body="busy", times=FOREVER)
 
     with pytest.raises(EmbedderError, match=r"^openai embeddings failed: 503 busy$"):
@@ -276,7 +275,7 @@ def test_a_query_is_tried_twice(
     ],
 )
 def test_a_passing_trouble_is_waited_out(
-    fake: FakeProvider, embedder: openai.OpenAIEmbedder, clock: Clock, kind: Kind, code: int | None
+    fake: FakeProvider, embedder: RemoteEmbedder, clock: Clock, kind: Kind, code: int | None
 ) -> None:
     fake.add_fault(kind, code=code, times=3)
 
@@ -290,13 +289,12 @@ def test_a_passing_trouble_is_waited_out(
     ("kind", "expected"),
     [
         ("status", "openai embeddings failed: 500 sorry"),
-        ("rate_limit", "openai embeddings failed: 429 {"),
         ("reset", "openai embeddings failed: http://127.0.0.1:"),
         ("close_early", "openai embeddings failed: http://127.0.0.1:"),
     ],
 )
 def test_a_trouble_that_stays_is_reported_after_four_attempts(
-    fake: FakeProvider, embedder: openai.OpenAIEmbedder, kind: Kind, expected: str
+    fake: FakeProvider, embedder: RemoteEmbedder, kind: Kind, expected: str
 ) -> None:
     fake.add_fault(kind, body="sorry", times=FOREVER)
 
@@ -304,20 +302,28 @@ def test_a_trouble_that_stays_is_reported_after_four_attempts(
     assert fake.count() == 4
 
 
+def test_a_service_that_is_too_busy_is_waited_for_longer(
+    fake: FakeProvider, embedder: RemoteEmbedder, clock: Clock
+) -> None:
+    fake.add_fault("rate_limit", times=FOREVER)
+
+    assert failure(embedder).startswith("openai embeddings failed: 429 {")
+    assert fake.count() == 8
+    assert clock.slept == [0.5, 1, 2, 4, 8, 16, 30]
+
+
 @pytest.mark.parametrize("code", [400, 401, 403, 404, 413, 422])
 def test_a_refusal_is_final_whatever_its_text(
-    fake: FakeProvider, embedder: openai.OpenAIEmbedder, code: int
+    fake: FakeProvider, embedder: RemoteEmbedder, code: int
 ) -> None:
     fake.add_fault("status", code=code, body="max 512 tokens, 429 rate limit")
 
     message = f"openai embeddings failed: {code} max 512 tokens, 429 rate limit"
-    assert failure(embedder) == message
+    assert failure(embedder, "alpha") == message
     assert fake.count() == 1
 
 
-def test_a_spent_quota_is_not_asked_for_again(
-    fake: FakeProvider, embedder: openai.OpenAIEmbedder
-) -> None:
+def test_a_spent_quota_is_not_asked_for_again(fake: FakeProvider, embedder: RemoteEmbedder) -> None:
     fake.add_fault("status", code=429, body='{"error":{"code":"insufficient_quota"}}')
 
     assert "insufficient_quota" in failure(embedder)
@@ -340,7 +346,7 @@ def test_a_spent_quota_is_not_asked_for_again(
 )
 def test_retry_after_is_honoured(
     fake: FakeProvider,
-    embedder: openai.OpenAIEmbedder,
+    embedder: RemoteEmbedder,
     clock: Clock,
     value: float | str,
     slept: float,
@@ -352,10 +358,10 @@ def test_retry_after_is_honoured(
     assert clock.slept == [slept]
 
 
-@pytest.mark.parametrize(("retry_after", "timeout_s"), [(61, 120.0), (30, 20.0), (None, 0.4)])
+@pytest.mark.parametrize(("retry_after", "timeout_s"), [(121, 120.0), (30, 20.0), (None, 0.4)])
 def test_a_wait_that_is_too_long_is_not_begun(
     fake: FakeProvider,
-    embedder: openai.OpenAIEmbedder,
+    embedder: RemoteEmbedder,
     clock: Clock,
     retry_after: float | None,
     timeout_s: float,
@@ -367,7 +373,7 @@ def test_a_wait_that_is_too_long_is_not_begun(
 
 
 def test_the_time_limit_covers_all_attempts_together(
-    fake: FakeProvider, embedder: openai.OpenAIEmbedder, clock: Clock
+    fake: FakeProvider, embedder: RemoteEmbedder, clock: Clock
 ) -> None:
     fake.add_fault("rate_limit", retry_after=50, times=FOREVER)
 
@@ -378,7 +384,7 @@ def test_the_time_limit_covers_all_attempts_together(
 
 @pytest.mark.parametrize("kind", ["hang", "slow_headers"])
 def test_a_silent_server_is_left_after_the_time_limit(
-    fake: FakeProvider, embedder: openai.OpenAIEmbedder, kind: Kind
+    fake: FakeProvider, embedder: RemoteEmbedder, kind: Kind
 ) -> None:
     fake.add_fault(kind, seconds=30, times=FOREVER)
 
@@ -389,7 +395,7 @@ def test_a_silent_server_is_left_after_the_time_limit(
 
 
 def test_a_slow_answer_within_the_limit_is_taken(
-    fake: FakeProvider, embedder: openai.OpenAIEmbedder
+    fake: FakeProvider, embedder: RemoteEmbedder
 ) -> None:
     fake.add_fault("slow_headers", seconds=0.05)
 
@@ -398,7 +404,7 @@ def test_a_slow_answer_within_the_limit_is_taken(
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 def test_a_redirect_is_an_error_that_names_its_target(
-    fake: FakeProvider, embedder: openai.OpenAIEmbedder, code: int
+    fake: FakeProvider, embedder: RemoteEmbedder, code: int
 ) -> None:
     fake.add_fault("redirect", code=code, location="http://localhost:1/v2/embeddings")
 
@@ -409,16 +415,26 @@ def test_a_redirect_is_an_error_that_names_its_target(
     assert fake.count() == 1
 
 
-def test_a_relative_redirect_is_named_in_full(
-    fake: FakeProvider, embedder: openai.OpenAIEmbedder
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_a_redirect_on_the_same_server_is_followed_with_method_and_body(
+    fake: FakeProvider, embedder: RemoteEmbedder, code: int
 ) -> None:
-    fake.add_fault("redirect", location="/v9")
+    fake.add_fault("redirect", code=code, location="/openai/v1/embeddings?again", times=3)
 
-    assert f"redirects to http://127.0.0.1:{fake.port}/v9;" in failure(embedder)
+    assert embedder.embed_query("alpha", timeout_s=TIMEOUT_S) == word_vector("alpha", dims=8)
+    assert [request.method for request in fake.requests] == ["POST"] * 4
+    assert len({request.raw for request in fake.requests}) == 1
+
+
+def test_redirects_in_a_circle_come_to_an_end(fake: FakeProvider, embedder: RemoteEmbedder) -> None:
+    fake.add_fault("redirect", times=FOREVER)
+
+    assert failure(embedder) == "openai embeddings failed: more than 3 redirects"
+    assert fake.count() == 4
 
 
 def test_a_key_in_an_answer_does_not_reach_the_message(
-    fake: FakeProvider, embedder: openai.OpenAIEmbedder
+    fake: FakeProvider, embedder: RemoteEmbedder
 ) -> None:
     fake.add_fault("echo_key")
 
@@ -440,7 +456,7 @@ def test_a_configured_token_does_not_reach_the_message_either(tmp_path: Path) ->
 
 
 def test_a_long_error_page_is_cut_after_the_key_is_gone(
-    fake: FakeProvider, embedder: openai.OpenAIEmbedder
+    fake: FakeProvider, embedder: RemoteEmbedder
 ) -> None:
     fake.add_fault("status", code=400, body="x" * 495 + KEY + "y" * 100_000)
 
@@ -467,7 +483,7 @@ def test_a_long_error_page_is_cut_after_the_key_is_gone(
     ],
 )
 def test_a_spoilt_answer_is_an_error_at_once(
-    fake: FakeProvider, embedder: openai.OpenAIEmbedder, kind: Kind, what: str
+    fake: FakeProvider, embedder: RemoteEmbedder, kind: Kind, what: str
 ) -> None:
     fake.add_fault(kind)
 
@@ -475,16 +491,14 @@ def test_a_spoilt_answer_is_an_error_at_once(
     assert fake.count() == 1
 
 
-def test_vectors_of_two_lengths_are_an_error(
-    fake: FakeProvider, embedder: openai.OpenAIEmbedder
-) -> None:
+def test_vectors_of_two_lengths_are_an_error(fake: FakeProvider, embedder: RemoteEmbedder) -> None:
     fake.add_fault("wrong_dim", position=1)
 
     assert failure(embedder) == "openai embeddings failed: the vectors differ in length"
 
 
 def test_another_length_throughout_is_for_the_store_to_judge(
-    fake: FakeProvider, embedder: openai.OpenAIEmbedder
+    fake: FakeProvider, embedder: RemoteEmbedder
 ) -> None:
     fake.add_fault("wrong_dim")
 
@@ -492,7 +506,7 @@ def test_another_length_throughout_is_for_the_store_to_judge(
 
 
 def test_the_numbering_of_an_answer_is_respected(
-    fake: FakeProvider, embedder: openai.OpenAIEmbedder
+    fake: FakeProvider, embedder: RemoteEmbedder
 ) -> None:
     fake.add_fault("reordered")
 
@@ -501,7 +515,7 @@ def test_the_numbering_of_an_answer_is_respected(
     assert vectors == [list(word_vector(text, dims=8)) for text in ("alpha", "beta")]
 
 
-def test_a_zero_vector_is_an_answer(fake: FakeProvider, embedder: openai.OpenAIEmbedder) -> None:
+def test_a_zero_vector_is_an_answer(fake: FakeProvider, embedder: RemoteEmbedder) -> None:
     fake.add_fault("zero_vector")
 
     assert embedder.embed_query("x", timeout_s=TIMEOUT_S) == [0.0] * 8
@@ -531,7 +545,7 @@ def test_a_zero_vector_is_an_answer(fake: FakeProvider, embedder: openai.OpenAIE
 )
 def test_answers_are_checked_value_by_value(
     fake: FakeProvider,
-    embedder: openai.OpenAIEmbedder,
+    embedder: RemoteEmbedder,
     answer: str,
     expected: list[float] | str,
 ) -> None:

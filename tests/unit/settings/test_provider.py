@@ -8,6 +8,7 @@ from tests.unit.settings.home import Home, Json
 
 OPENAI = "https://api.openai.com/v1"
 NO_KEY = 'No API key found for provider "openai".'
+NO_GOOGLE_KEY = 'No API key found for provider "google".'
 
 
 def endpoint(choice: ProviderChoice) -> Endpoint:
@@ -109,9 +110,16 @@ def test_auto_with_a_configured_key_is_openai(home: Home) -> None:
     assert (endpoint(choice).base_url, endpoint(choice).api_key) == ("http://x", "k")
 
 
-@pytest.mark.parametrize("name", ["GEMINI_API_KEY", "VOYAGE_API_KEY", "MISTRAL_API_KEY"])
-def test_auto_takes_no_provider_that_does_not_exist_yet(home: Home, name: str) -> None:
-    assert chosen(home, **{name: "k"}).id == "builtin"
+def test_auto_goes_through_the_services_in_order(home: Home) -> None:
+    names = ["OPENAI_API_KEY", "GEMINI_API_KEY", "VOYAGE_API_KEY", "MISTRAL_API_KEY"]
+
+    found = [chosen(home, **dict.fromkeys(names[at:], "k")).id for at in range(5)]
+
+    assert found == ["openai", "gemini", "voyage", "mistral", "builtin"]
+
+
+def test_another_name_for_geminis_key_does_not_select_it(home: Home) -> None:
+    assert chosen(home, GOOGLE_API_KEY="k").id == "builtin"
 
 
 def test_auto_without_anything_is_keywords_only(home: Home, no_builtin: None) -> None:
@@ -119,9 +127,9 @@ def test_auto_without_anything_is_keywords_only(home: Home, no_builtin: None) ->
 
     assert (choice.id, choice.requested, choice.model) == ("none", "auto", "fts-only")
     assert choice.missing is not None
-    first, second = choice.missing.split("\n\n")
-    assert first.startswith(NO_KEY)
-    assert second == "the data files of the wordllama package are missing"
+    *keys, last = choice.missing.split("\n\n")
+    assert [text.split('"')[1] for text in keys] == ["openai", "google", "voyage", "mistral"]
+    assert last == "the data files of the wordllama package are missing"
 
 
 def test_an_option_beats_every_file(home: Home) -> None:
@@ -146,25 +154,89 @@ def test_a_named_provider_is_kept_without_its_key(home: Home) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "model"),
+    ("name", "filed_as", "model"),
     [
-        ("gemini", "gemini-embedding-001"),
-        ("voyage", "voyage-4-large"),
-        ("mistral", "mistral-embed"),
-        (
-            "local",
-            "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf",
-        ),
+        ("gemini", "google", "gemini-embedding-001"),
+        ("voyage", "voyage", "voyage-4-large"),
+        ("mistral", "mistral", "mistral-embed"),
     ],
 )
-def test_a_provider_that_does_not_exist_yet_says_so(home: Home, name: str, model: str) -> None:
-    home.defaults(provider=name, remote={"apiKey": "k"})
+def test_every_service_has_its_own_key_and_model(
+    home: Home, name: str, filed_as: str, model: str
+) -> None:
+    home.defaults(provider=name)
+
+    without = chosen(home, OPENAI_API_KEY="openai's")
+    with_key = chosen(home, OPENAI_API_KEY="openai's", **{f"{name.upper()}_API_KEY": "own"})
+
+    assert (without.id, without.requested, without.model) == (name, name, model)
+    assert without.missing is not None
+    assert without.missing.startswith(f'No API key found for provider "{filed_as}".')
+    assert (with_key.id, with_key.missing) == (name, None)
+    assert endpoint(with_key).api_key == "own"
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("models/gemini-embedding-001", "gemini-embedding-001"),
+        ("models/google/foo", "foo"),
+        ("gemini/foo", "foo"),
+        ("google/gemini/foo", "gemini/foo"),
+        (" ", "gemini-embedding-001"),
+    ],
+)
+def test_geminis_model_loses_what_says_whose_it_is(home: Home, model: str, expected: str) -> None:
+    home.defaults(provider="gemini", model=model)
+
+    assert chosen(home).model == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://g/v1beta/openai/", "https://g/v1beta"),
+        ("https://g/v1beta//", "https://g/v1beta"),
+        (" https://g/custom ", "https://g/custom"),
+    ],
+)
+def test_geminis_url_is_cut_to_its_own_api(home: Home, url: str, expected: str) -> None:
+    home.defaults(provider="gemini", remote={"baseUrl": url, "apiKey": "k"})
+
+    assert endpoint(chosen(home)).base_url == expected
+
+
+@pytest.mark.parametrize("name", ["GEMINI_API_KEY", "GOOGLE_API_KEY"])
+def test_geminis_configured_key_may_name_a_variable(home: Home, name: str) -> None:
+    home.defaults(provider="gemini", remote={"apiKey": name})
+
+    assert endpoint(chosen(home, **{name: "from the variable"})).api_key == "from the variable"
+
+
+def test_gemini_has_further_keys_in_a_fixed_order(home: Home) -> None:
+    home.defaults(provider="gemini", remote={"apiKey": "first"})
+    env = {
+        "GOOGLE_API_KEY": "g",
+        "GEMINI_API_KEY_B": "b",
+        "GEMINI_API_KEY": "a",
+        "GEMINI_API_KEYS": "x, y;z x",
+    }
+
+    many = endpoint(chosen(home, **env))
+    live = endpoint(chosen(home, OPENCLAW_LIVE_GEMINI_KEY="only", **env))
+
+    assert (many.api_key, many.more_keys) == ("first", ("x", "y", "z", "a", "b", "g"))
+    assert live.more_keys == ("only",)
+    assert "only" not in repr(live)
+
+
+def test_a_provider_that_does_not_exist_yet_says_so(home: Home) -> None:
+    home.defaults(provider="local")
 
     choice = chosen(home, OPENAI_API_KEY="k")
 
-    assert (choice.id, choice.requested, choice.model) == (name, name, model)
-    assert choice.missing == f'this version of ocmem has no provider "{name}" yet'
-    assert choice.endpoint is None or choice.endpoint.api_key == ""
+    assert (choice.id, choice.endpoint) == ("local", None)
+    assert choice.missing == 'this version of ocmem has no provider "local" yet'
 
 
 @pytest.mark.parametrize("name", ["builtin", "none"])
@@ -185,7 +257,7 @@ def test_ocmems_own_providers_need_nothing(home: Home, name: str) -> None:
 
 
 def test_a_fallback_steps_in_with_its_own_defaults_only(home: Home) -> None:
-    remote = {"apiKey": "gemini's", "baseUrl": "http://gemini", "headers": {"X": "gemini's"}}
+    remote = {"baseUrl": "http://gemini", "headers": {"X": "gemini's"}}
     home.defaults(provider="gemini", fallback="openai", model="gemini-x", remote=remote)
 
     choice = chosen(home, OPENAI_API_KEY="openai's")
@@ -197,7 +269,27 @@ def test_a_fallback_steps_in_with_its_own_defaults_only(home: Home) -> None:
     )
     assert choice.fallback is not None
     assert choice.fallback.origin == "gemini"
-    assert choice.fallback.reason == 'this version of ocmem has no provider "gemini" yet'
+    assert choice.fallback.reason.startswith(NO_GOOGLE_KEY)
+
+
+@pytest.mark.parametrize("asked", ["gemini", None])
+def test_a_fallback_steps_in_when_the_first_fails_at_work(home: Home, asked: str | None) -> None:
+    remote = {"apiKey": "gemini's", "baseUrl": "http://gemini", "headers": {"X": "gemini's"}}
+    home.defaults(provider=asked, fallback="voyage", model="m", remote=remote)
+
+    failed = Overrides(failure="503 sorry")
+    choice = home.resolve(failed, VOYAGE_API_KEY="voyage's").provider
+
+    assert (choice.id, choice.requested, choice.model) == (
+        "voyage",
+        asked or "auto",
+        "voyage-4-large",
+    )
+    assert endpoint(choice).api_key == "voyage's"
+    assert endpoint(choice).headers == {}
+    assert choice.fallback is not None
+    assert (choice.fallback.origin, choice.fallback.reason) == (asked or "openai", "503 sorry")
+    assert "gemini's" not in repr(choice) + str(endpoint(choice).more_keys)
 
 
 def test_a_fallback_may_use_what_is_configured_for_it(home: Home) -> None:
@@ -223,9 +315,7 @@ def test_a_fallback_that_fails_too_leaves_the_first_with_both_reasons(home: Home
     assert choice.missing is not None
     first, second = choice.missing.split("\n\n")
     assert first.startswith(NO_KEY)
-    assert second == (
-        'Fallback to gemini failed: this version of ocmem has no provider "gemini" yet'
-    )
+    assert second.startswith(f"Fallback to gemini failed: {NO_GOOGLE_KEY}")
     assert choice.fallback is not None
     assert (choice.fallback.origin, choice.fallback.reason) == ("openai", choice.missing)
 

@@ -1,0 +1,94 @@
+"""An embedder for every service behind a URL; what differs between them is their dialect."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from ocmem.core.embedder import Notice
+from ocmem.errors import EmbedderError, ServiceRefused
+from ocmem.model import Vector
+from ocmem.providers import http
+from ocmem.providers.http import Caller, Clock, Effort
+from ocmem.settings import Settings
+
+Signature = Callable[[str], Mapping[str, str]]  # a key -> the headers that carry it
+
+
+class Dialect(Protocol):
+    """How one service wants to be asked for vectors, and how it answers."""
+
+    def request(self, texts: Sequence[str], *, is_query: bool) -> tuple[str, bytes]:
+        """The path below the base URL, and the body."""
+        ...
+
+    def vectors(self, answer: bytes, *, count: int, is_query: bool) -> list[Vector]:
+        """The vectors in the order of the texts; whatever is wrong with them is an error."""
+        ...
+
+
+class RemoteEmbedder:
+    """Safe to use from several threads."""
+
+    group_bytes = 8000
+    concurrency = 4
+
+    def __init__(self, caller: Caller, dialect: Dialect) -> None:
+        self.caller = caller
+        self.dialect = dialect
+        self._most: int | None = None  # texts in one call, once the service has named a limit
+
+    def embed_documents(self, texts: Sequence[str], *, timeout_s: float) -> list[Vector]:
+        effort = http.for_documents(timeout_s)
+        vectors: list[Vector] = []
+        while len(vectors) < len(texts):
+            some = texts[len(vectors) :][: self._most]
+            try:
+                vectors += self._ask(some, is_query=False, effort=effort)
+            except ServiceRefused as error:
+                if not error.names_size or len(some) == 1:
+                    raise
+                self._most = len(some) // 2
+        return vectors
+
+    def embed_query(self, text: str, *, timeout_s: float) -> Vector:
+        if not text.strip():
+            return []
+        return self._ask([text], is_query=True, effort=http.for_query(timeout_s))[0]
+
+    def close(self) -> None:
+        """Closes the connections; a later call opens new ones."""
+        self.caller.close()
+
+    def _ask(self, texts: Sequence[str], *, is_query: bool, effort: Effort) -> list[Vector]:
+        path, body = self.dialect.request(texts, is_query=is_query)
+        prefix = prefix_of(self.caller.name)
+        answer = self.caller.post(path, body, effort=effort, prefix=prefix)
+        return self.dialect.vectors(answer, count=len(texts), is_query=is_query)
+
+
+def prefix_of(name: str) -> str:
+    return f"{name} embeddings failed"
+
+
+def bearer(key: str) -> Mapping[str, str]:
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def caller_of(
+    settings: Settings, *, signature: Signature = bearer, notice: Notice, clock: Clock | None
+) -> Caller:
+    """The service that the settings name, with its keys."""
+    choice = settings.provider
+    endpoint = choice.endpoint
+    if endpoint is None:
+        raise EmbedderError(f"{choice.id} has no endpoint")
+    keys = list(dict.fromkeys([endpoint.api_key, *endpoint.more_keys]))
+    return Caller(
+        choice.id,
+        base_url=endpoint.base_url,
+        headers=endpoint.headers,
+        signatures=[signature(key) for key in keys],
+        secrets=keys,
+        requests_per_minute=settings.search.remote.requests_per_minute,
+        notice=notice,
+        clock=clock,
+    )
