@@ -9,13 +9,14 @@
 From another process: `python -m tests.fake_provider --mode words --dims 8 --log requests.jsonl`.
 """
 
-from tests.fake_provider.faults import FOREVER, Kind, Rule
+from tests.fake_provider.faults import FOREVER, AnyKind, Kind, Rule
 from tests.fake_provider.record import Recorded
 from tests.fake_provider.server import FakeProvider
 from tests.fake_provider.vectors import Mode, golden_vector, hash_vector, unit, word_vector
 
 __all__ = [
     "FOREVER",
+    "AnyKind",
     "FakeProvider",
     "Kind",
     "Mode",

@@ -12,6 +12,14 @@ from typing import Any
 from tests.fake_provider.vectors import utf8
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One text to embed, with the id it has in a batch file."""
+
+    id: str
+    text: str
+
+
 @dataclass(slots=True)
 class Recorded:
     """One request. Times are monotonic seconds; `in_flight` counts this request too."""
@@ -20,10 +28,15 @@ class Recorded:
     path: str
     headers: list[tuple[str, str]]
     raw: bytes
+    is_elsewhere: bool = False
+    """It came to another origin than the one that was configured."""
     body: object = None
     dialect: str | None = None
     operation: str | None = None
     texts: list[str] = field(default_factory=list)
+    custom_ids: list[str] = field(default_factory=list)
+    """One for each text of a batch file."""
+    keys: list[str] = field(default_factory=list)
     seq: int = 0
     nth: int = 0
     """Which request of this dialect and operation it is, from 1."""
@@ -63,7 +76,8 @@ class Recording:
             self._in_flight += 1
             self._requests.append(request)
             request.seq = len(self._requests)
-            request.nth = self.count(request.dialect, request.operation)
+            kind = (request.dialect, request.operation)
+            request.nth = sum((r.dialect, r.operation) == kind for r in self._requests)
             request.arrived = time.monotonic()
             request.in_flight = self._in_flight
 
@@ -103,17 +117,24 @@ class Recording:
     def count(self, dialect: str | None = None, operation: str | None = None) -> int:
         """How many requests there were; without arguments all of them, unknown paths included."""
         return sum(
-            dialect in (None, request.dialect) and operation in (None, request.operation)
+            dialect in (None, request.dialect) and is_operation(request.operation, operation)
             for request in self.requests
         )
 
     def leaks(self) -> list[str]:
-        """Keys that were sent to a dialect they do not belong to."""
+        """Keys that were sent to a dialect or an origin they do not belong to."""
         return [leak for request in self.requests for leak in request.leaks]
 
     def violations(self) -> list[str]:
         """How requests departed from the wire format; leaks are among them."""
         return [f"request {r.seq}: {note}" for r in self.requests for note in r.violations]
+
+
+def is_operation(actual: str | None, asked: str | None) -> bool:
+    """Whether `asked` (None: any) names `actual`; "embed" names queries and documents alike."""
+    if asked == "embed" and actual is not None:
+        return actual.startswith("embed")
+    return asked in (None, actual)
 
 
 def _pauses(requests: list[Recorded]) -> Iterator[float]:

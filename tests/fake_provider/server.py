@@ -6,24 +6,17 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Literal, Self, Unpack
+from typing import Any, Literal, Self, Unpack
 
-from tests.fake_provider.dialects import DIALECTS, Dialect, Item, dialect_at
-from tests.fake_provider.faults import (
-    Kind,
-    Reply,
-    Rule,
-    RuleOptions,
-    json_reply,
-    spoil_items,
-    spoil_reply,
-    substitute,
-)
-from tests.fake_provider.record import Recorded, Recording
+from tests.fake_provider.dialects import Dialect, Item
+from tests.fake_provider.faults import FOREVER, LASTING, AnyKind, Rule, RuleOptions
+from tests.fake_provider.record import Line, Recorded, Recording
+from tests.fake_provider.redirects import ELSEWHERE, next_hop, redirect
+from tests.fake_provider.reply import Reply, json_reply
+from tests.fake_provider.services import BASES, DIALECTS, dialect_at
 from tests.fake_provider.sockets import Server
+from tests.fake_provider.spoil import spoil_items, spoil_reply, substitute
 from tests.fake_provider.vectors import Mode, NoVector, Vector, embedder
-
-SERVICES: Final = ("openai", "gemini", "voyage", "mistral")
 
 
 class FakeProvider(Recording):
@@ -31,6 +24,9 @@ class FakeProvider(Recording):
 
     `vector` may answer for some texts and return None for the rest. With `strict` off nothing
     is a violation. With `auth="any"` every key is welcome; a foreign one is a leak all the same.
+    `keys` replaces the key of a dialect, `key-<dialect>`, by another or by several. `extra_keys`
+    may be in a request beside the usual ones. `query_shift` is added to the first coordinate of
+    what Voyage and Gemini answer to a query, which shows when the two kinds are mixed up.
     """
 
     def __init__(
@@ -43,8 +39,9 @@ class FakeProvider(Recording):
         latency_s: float = 0.0,
         strict: bool = True,
         auth: Literal["strict", "any"] = "strict",
-        keys: Mapping[str, str] | None = None,
+        keys: Mapping[str, str | Sequence[str]] | None = None,
         extra_keys: Collection[str] = (),
+        query_shift: float = 0.0,
         log: Path | None = None,
     ) -> None:
         super().__init__(log=log)
@@ -54,9 +51,13 @@ class FakeProvider(Recording):
         self._latency_s = latency_s
         self._strict = strict
         self._auth = auth
-        self._keys = {name: f"key-{name}" for name in SERVICES} | dict(keys or {})
+        self._keys = {dialect.name: [f"key-{dialect.name}"] for dialect in DIALECTS}
+        for name, given in (keys or {}).items():
+            self._keys[name] = [given] if isinstance(given, str) else list(given)
         self._extra_keys = extra_keys
+        self._query_shift = query_shift
         self._server: Server | None = None
+        self._other_server: Server | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -81,8 +82,9 @@ class FakeProvider(Recording):
 
     def stop(self) -> None:
         """Ends hanging answers, joins every thread, and raises what a handler raised."""
-        if self._server is not None:
-            self._server.stop()
+        for server in (self._other_server, self._server):
+            if server is not None:
+                server.stop()
 
     @property
     def port(self) -> int:
@@ -90,16 +92,26 @@ class FakeProvider(Recording):
             raise RuntimeError("the fake provider has not been started")
         return int(self._server.server_address[1])
 
-    def base_url(self, dialect: str) -> str:
-        prefix = next(known.prefix for known in DIALECTS if known.name == dialect)
-        return f"http://127.0.0.1:{self.port}{prefix}"
+    @property
+    def other_port(self) -> int:
+        """A second origin, which needs no key and to which every key is a leak."""
+        with self._lock:
+            if self._other_server is None:
+                self._other_server = Server(self, is_elsewhere=True)
+                self._other_server.start()
+            return int(self._other_server.server_address[1])
+
+    def base_url(self, service: str) -> str:
+        return f"http://127.0.0.1:{self.port}{BASES[service]}"
 
     def key(self, dialect: str) -> str:
-        """The key that `dialect` accepts."""
-        return self._keys[dialect]
+        """The key that `dialect` accepts, the first one if there are several."""
+        return self._keys[dialect][0]
 
-    def add_fault(self, kind: Kind, **options: Unpack[RuleOptions]) -> Rule:
+    def add_fault(self, kind: AnyKind, **options: Unpack[RuleOptions]) -> Rule:
         """Appends a rule; of those that match a request, the first with uses left applies."""
+        if kind in LASTING:
+            options.setdefault("times", FOREVER)
         rule = Rule(kind, **options)
         with self._lock:
             self.faults.append(rule)
@@ -108,12 +120,13 @@ class FakeProvider(Recording):
     def reply_to(self, request: Recorded) -> Reply:
         """Records `request` and says what goes back."""
         dialect, route = dialect_at(request.path)
+        request.is_elsewhere = request.is_elsewhere or ELSEWHERE in request.path
         if dialect is not None:
             request.dialect = dialect.name
-            request.operation = dialect.operation(request.method, route)
+            request.keys = dialect.keys(request)
             with suppress(ValueError):
                 request.body = json.loads(request.raw.decode("utf-8"))
-            request.texts = dialect.texts(request.body)
+            dialect.read(request, route)
         self.arrive(request)
         reply = self._decide(request, dialect)
         self.log(request.as_json() | {"answered": False})
@@ -151,28 +164,39 @@ class FakeProvider(Recording):
         if not self._is_for_us(request):
             request.violations.append("the Host header names another host")
             return Reply(421)
+        if dialect is not None or request.is_elsewhere:
+            self._note_leaks(request)
         if dialect is None or request.operation is None:
             return json_reply(404, {"error": {"message": f"no such route: {request.path}"}})
-        self._note_leaks(request)
         if self._strict:
+            if not request.is_elsewhere:
+                request.violations += dialect.auth_problems(request)
             request.violations += dialect.problems(request, extra_keys=self._extra_keys)
         if request.violations and not request.leaks:
             return _refusal(dialect, request)
-        if self._auth == "strict" and dialect.keys(request) != [self._keys[dialect.name]]:
-            return json_reply(401, dialect.error("Incorrect API key", code="invalid_api_key"))
+        if self._auth == "strict" and not request.is_elsewhere and not self._knows(request):
+            answer = dialect.error("Incorrect API key", status=401, code="invalid_api_key")
+            return json_reply(401, answer)
         return self._answer(request, dialect)
 
+    def _knows(self, request: Recorded) -> bool:
+        """Whether the request has one key, and a right one."""
+        return len(request.keys) == 1 and request.keys[0] in self._secrets()[request.dialect or ""]
+
     def _answer(self, request: Recorded, dialect: Dialect) -> Reply:
+        if hop := next_hop(request):
+            request.fault = "redirect"
+            return hop
         rule = self._take_rule(request)
-        reply = None if rule is None else substitute(rule, dialect, request)
+        reply = None if rule is None else self._substitute(rule, dialect, request)
         if reply is None:
             try:
-                items = self._items(request.texts)
+                items = self._items(request)
             except NoVector as missing:
                 request.violations.append(str(missing))
                 return _refusal(dialect, request)
             spoilt = items if rule is None else spoil_items(rule, items)
-            reply = json_reply(200, dialect.render(spoilt, request.body))
+            reply = json_reply(200, dialect.render(spoilt, request))
         if rule is not None:
             request.fault = rule.kind
             reply = spoil_reply(rule, reply)
@@ -180,34 +204,56 @@ class FakeProvider(Recording):
             return reply
         return replace(reply, wait_s=reply.wait_s + self._latency_s)
 
-    def _items(self, texts: Sequence[str]) -> list[Item]:
-        return [Item(index, [*self._vector(text)]) for index, text in enumerate(texts)]
+    def _substitute(self, rule: Rule, dialect: Dialect, request: Recorded) -> Reply | None:
+        if rule.kind == "redirect":
+            return redirect(rule, request, self)
+        return substitute(rule, dialect, request)
+
+    def _items(self, request: Recorded) -> list[Item]:
+        shift = self._query_shift if request.operation == "embed_query" else 0.0
+        vectors = [self._vector(text) for text in request.texts]
+        if shift:
+            vectors = [[vector[0] + shift, *vector[1:]] for vector in vectors]
+        return [Item(index, [*vector]) for index, vector in enumerate(vectors)]
 
     def _vector(self, text: str) -> Vector:
         chosen = None if self._override is None else self._override(text)
         return self._embed(text) if chosen is None else chosen
 
     def _take_rule(self, request: Recorded) -> Rule | None:
+        lines = [Line("", text) for text in request.texts]
         with self._lock:
-            rule = next((rule for rule in self.faults if rule.matches(request)), None)
+            rule = next((rule for rule in self.faults if rule.matches(request, lines)), None)
             if rule is not None:
                 rule.used += 1
         return rule
 
     def _is_for_us(self, request: Recorded) -> bool:
-        own = {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}
+        servers = (self._server, self._other_server)
+        ports = [server.server_address[1] for server in servers if server is not None]
+        own = {f"{name}:{port}" for name in ("127.0.0.1", "localhost") for port in ports}
         hosts = request.header_values("host")
         return len(hosts) == 1 and hosts[0] in own
 
     def _note_leaks(self, request: Recorded) -> None:
-        foreign = {name: key for name, key in self._keys.items() if name != request.dialect}
-        for header, value in [*request.headers, ("path", request.path)]:
-            for name, key in foreign.items():
-                if key in value:
-                    request.leaks.append(f"the {name} key went to {request.dialect} in {header}")
+        to = "another origin" if request.is_elsewhere else request.dialect
+        for name, secrets in self._secrets().items():
+            if name == request.dialect and not request.is_elsewhere:
+                continue
+            for header, value in [*request.headers, ("path", request.path)]:
+                if any(secret in value for secret in secrets):
+                    request.leaks.append(f"the {name} key went to {to} in {header}")
         request.violations += request.leaks
+
+    def _secrets(self) -> dict[str, list[str]]:
+        """The keys of each dialect as they look on the wire."""
+        return {
+            dialect.name: [dialect.secret(key) for key in self._keys[dialect.name]]
+            for dialect in DIALECTS
+        }
 
 
 def _refusal(dialect: Dialect, request: Recorded) -> Reply:
     message = "; ".join(request.violations)
-    return json_reply(400, dialect.error(message, code="invalid_request_error"))
+    answer = dialect.error(message, status=400, code="invalid_request_error")
+    return json_reply(400, answer)

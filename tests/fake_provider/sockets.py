@@ -1,5 +1,6 @@
 """Sockets: HTTP/1.1 with keep-alive, one thread per connection, all of them joined at the end."""
 
+import math
 import select
 import socket
 import struct
@@ -11,11 +12,12 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, Protocol, cast
 
-from tests.fake_provider.faults import Reply
 from tests.fake_provider.record import Recorded
+from tests.fake_provider.reply import Reply
 
 POLL_S: Final = 0.02
 JOIN_S: Final = 10.0
+BLOCK: Final = 65_536
 
 
 class Site(Protocol):
@@ -27,14 +29,19 @@ class Site(Protocol):
     def log(self, line: dict[str, Any]) -> None: ...
 
 
+class Stopping(Exception):
+    """The server stops in the middle of an answer."""
+
+
 class Server(ThreadingHTTPServer):
     """Listens from construction on, serves from `start` to `stop`."""
 
     request_queue_size = 64
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, *, is_elsewhere: bool = False) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.site = site
+        self.is_elsewhere = is_elsewhere
         self.stopping = threading.Event()
         self._errors: list[BaseException] = []
         self._connections: list[tuple[threading.Thread, socket.socket]] = []
@@ -81,6 +88,7 @@ class Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length") or 0)
         raw = self.rfile.read(length)
         request = Recorded(self.command, self.path, list(self.headers.items()), raw)
+        request.is_elsewhere = server.is_elsewhere
         request.client_gone = len(raw) < length
         if self.path.startswith("/__ctl/"):
             self._send(server.site.control(request))
@@ -109,6 +117,9 @@ class Handler(BaseHTTPRequestHandler):
             self._send(reply)
         except ConnectionError:
             request.client_gone = self.close_connection = True
+        except Stopping:
+            self.close_connection = True
+            return False
         return not request.client_gone
 
     def _wait(self, request: Recorded, seconds: float | None) -> bool:
@@ -141,14 +152,55 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def _send(self, reply: Reply) -> None:
-        length = len(reply.body) if reply.declared_length is None else reply.declared_length
-        headers = [("Content-Type", reply.content_type), ("Content-Length", f"{length}")]
         lines = [f"HTTP/1.1 {reply.status} {_phrase(reply.status)}"]
-        lines += [f"{name}: {value}" for name, value in [*headers, *reply.headers]]
-        head = "\r\n".join(lines) + "\r\n\r\n"
-        # One write: head and body apart would meet Nagle's algorithm on some systems.
-        self.wfile.write(head.encode("latin-1") + reply.body)
+        lines += [f"{name}: {value}" for name, value in [*_framing(reply), *reply.headers]]
+        head = ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+        if reply.rate is not None:
+            self.wfile.write(head)
+            self._send_slowly(reply.body, rate=reply.rate)
+        elif math.isinf(reply.padding):
+            self.wfile.write(head)
+            self._send_for_ever(reply.body)
+        else:
+            # One write: head and body apart would meet Nagle's algorithm on some systems.
+            self.wfile.write(head + reply.body)
+            self._send_spaces(int(reply.padding))
         self.close_connection = self.close_connection or reply.close
+
+    def _send_slowly(self, body: bytes, *, rate: float) -> None:
+        """A few bytes at a time, never fewer than one."""
+        server = cast(Server, self.server)
+        step = max(1, int(rate * POLL_S))
+        for start in range(0, len(body), step):
+            self.wfile.write(body[start : start + step])
+            if server.stopping.wait(step / rate):
+                raise Stopping
+
+    def _send_spaces(self, count: int) -> None:
+        for start in range(0, count, BLOCK):
+            self._send_block(min(BLOCK, count - start))
+
+    def _send_for_ever(self, body: bytes) -> None:
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(body), body))
+        while True:
+            self.wfile.write(b"%x\r\n" % BLOCK)
+            self._send_block(BLOCK)
+            self.wfile.write(b"\r\n")
+
+    def _send_block(self, size: int) -> None:
+        if cast(Server, self.server).stopping.is_set():
+            raise Stopping
+        self.wfile.write(b" " * size)
+
+
+def _framing(reply: Reply) -> list[tuple[str, str]]:
+    kind = ("Content-Type", reply.content_type)
+    if math.isinf(reply.padding):
+        return [kind, ("Transfer-Encoding", "chunked")]
+    length = len(reply.body) + int(reply.padding)
+    if reply.declared_length is not None:
+        length = reply.declared_length
+    return [kind, ("Content-Length", f"{length}")]
 
 
 def _phrase(status: int) -> str:
