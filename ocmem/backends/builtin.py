@@ -35,6 +35,7 @@ class Answer:
     warnings: tuple[str, ...] = ()
     why_empty: str | None = None
     hint: str | None = None
+    failure: EmbedderError | None = None  # the provider was asked, and could not answer
 
 
 @dataclass(slots=True)
@@ -101,6 +102,7 @@ class BuiltinBackend:
                 warnings=tuple(self._warnings),
                 why_empty=None if hits else self._why_empty(searcher),
                 hint=self._trouble.hint if self._trouble else None,
+                failure=self._trouble,
             )
 
     # --- sync before search ----------------------------------------------------------------------

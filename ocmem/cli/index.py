@@ -8,7 +8,7 @@ from ocmem.cli import common, wire
 from ocmem.cli.common import Given
 from ocmem.core import embedder, files
 from ocmem.core.indexer import Log
-from ocmem.errors import IndexBusy, OcmemError, SettingsError, UsageError
+from ocmem.errors import EmbedderError, IndexBusy, OcmemError, SettingsError, UsageError
 from ocmem.model import SyncReport
 from ocmem.settings import Settings
 
@@ -25,7 +25,12 @@ def run(*, force: bool, waits: bool, as_json: bool, given: Given) -> int:
             _introduce(settings)
         try:
             log = common.log(given, as_json=as_json)
-            report = _index(settings, force=force, waits=waits, is_quiet=is_quiet, log=log)
+            try:
+                report = _index(settings, force=force, waits=waits, is_quiet=is_quiet, log=log)
+            except EmbedderError as error:
+                settings = common.fallback(settings, given, error)
+                common.tell_switch(settings, error)
+                report = _index(settings, force=force, waits=waits, is_quiet=is_quiet, log=log)
         except (SettingsError, UsageError):
             raise
         except OcmemError as error:
@@ -36,7 +41,7 @@ def run(*, force: bool, waits: bool, as_json: bool, given: Given) -> int:
             continue
         if report is None:
             continue
-        entries.append(wire.report(settings.agent_id, report))
+        entries.append(wire.report(settings, report))
         if not as_json and not is_quiet:
             print(f"Memory index updated ({settings.agent_id}).")
         for issue in report.issues:

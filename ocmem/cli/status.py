@@ -12,7 +12,8 @@ from ocmem.cli.common import Given
 from ocmem.core import files
 from ocmem.core.health import Health, health
 from ocmem.core.indexer import Log
-from ocmem.errors import IndexUnavailable, OcmemError
+from ocmem.errors import EmbedderError, IndexUnavailable, OcmemError
+from ocmem.model import SyncReport
 from ocmem.settings import Settings
 
 
@@ -25,7 +26,9 @@ def run(*, deep: bool, index_first: bool, as_json: bool, given: Given) -> int:
             print("Memory search disabled.", file=sys.stderr)
             continue
         log = common.log(given, as_json=as_json)
-        error = _index(settings, given, log) if index_first else None
+        error = None
+        if index_first:
+            settings, error = _index(settings, given, log)
         code = 1 if error else code
         try:
             notice = common.ProgressLine(is_quiet=bool(given.get("quiet"))).notice
@@ -57,21 +60,32 @@ def run(*, deep: bool, index_first: bool, as_json: bool, given: Given) -> int:
     return code
 
 
-def _index(settings: Settings, given: Given, log: Log) -> str | None:
-    progress = common.ProgressLine(is_quiet=bool(given.get("quiet")))
+def _index(settings: Settings, given: Given, log: Log) -> tuple[Settings, str | None]:
+    """The settings in force afterwards, with a fallback if one stepped in, and what went wrong."""
     try:
-        backend = BuiltinBackend(settings, progress, log=log, notice=progress.notice)
-        report = backend.index(force=False, wait_s=math.inf)
+        try:
+            report = _run_index(settings, given, log)
+        except EmbedderError as error:
+            settings = common.fallback(settings, given, error)
+            common.tell_switch(settings, error)
+            report = _run_index(settings, given, log)
         failure = "; ".join(issue.message for issue in report.issues if issue.serious)
         hint = None
     except OcmemError as error:
         failure, hint = str(error), error.hint
+    if not failure:
+        return settings, None
+    common.complain(OcmemError(f"Memory index failed: {failure}", hint=hint))
+    return settings, failure
+
+
+def _run_index(settings: Settings, given: Given, log: Log) -> SyncReport:
+    progress = common.ProgressLine(is_quiet=bool(given.get("quiet")))
+    try:
+        backend = BuiltinBackend(settings, progress, log=log, notice=progress.notice)
+        return backend.index(force=False, wait_s=math.inf)
     finally:
         progress.clear()
-    if not failure:
-        return None
-    common.complain(OcmemError(f"Memory index failed: {failure}", hint=hint))
-    return failure
 
 
 def _lines(state: Health) -> Iterator[str]:
@@ -214,7 +228,8 @@ def _status_fields(state: Health) -> dict[str, Any]:
 
 
 def _batch_enabled(state: Health) -> bool:
-    return state.settings.search.remote.batch.enabled and state.provider == "openai"
+    has_batch = state.provider in ("openai", "gemini", "voyage")
+    return state.settings.search.remote.batch.enabled and has_batch
 
 
 def _present(fields: dict[str, Any]) -> dict[str, Any]:
