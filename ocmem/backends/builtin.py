@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from ocmem.core import embedder, freshness, indexer, lock, sql, utf16
 from ocmem.core.embedder import Embedder, Notice, no_notice
 from ocmem.core.indexer import Log, Progress
+from ocmem.core.merge import Evidence, Yardstick
 from ocmem.core.scan import Clock
 from ocmem.core.search import Mode, Searcher, Wanted
 from ocmem.core.store import Connection, open_existing, rows, vectors
@@ -36,6 +37,8 @@ class Answer:
     why_empty: str | None = None
     hint: str | None = None
     failure: EmbedderError | None = None  # the provider was asked, and could not answer
+    yardstick: Yardstick | None = None  # with `evidence`, where hits are to be compared
+    evidence: tuple[Evidence, ...] = ()  # one for each hit
 
 
 @dataclass(slots=True)
@@ -103,6 +106,8 @@ class BuiltinBackend:
                 why_empty=None if hits else self._why_empty(searcher),
                 hint=self._trouble.hint if self._trouble else None,
                 failure=self._trouble,
+                yardstick=searcher.yardstick() if wanted.compares else None,
+                evidence=tuple(map(searcher.evidence, hits)) if wanted.compares else (),
             )
 
     # --- sync before search ----------------------------------------------------------------------

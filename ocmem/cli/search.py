@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ocmem.backends.builtin import Answer, BuiltinBackend
@@ -38,6 +38,7 @@ class Typed:
     citations: str | None
     session_key: str | None
     all_agents: bool
+    compares: bool = False  # with what other agents answer
 
 
 def run(typed: Typed, given: Given) -> int:
@@ -45,6 +46,9 @@ def run(typed: Typed, given: Given) -> int:
         raise UsageError("Missing search query. Provide a positional query or use --query <text>.")
     agents = list(_agents(typed, given))
     alone = len(agents) == 1
+    if len({_wanted(typed, settings).ranker for settings in agents}) > 1:
+        typed = replace(typed, ranker="fused")  # scores of two rankers have no common order
+    typed = replace(typed, compares=not alone)
     answered = [_answered(typed, given, settings, alone=alone) for settings in agents]
     enabled = [each.settings for each in answered if each.answer is not None]
     has_failed = any(each.error is not None for each in answered)
@@ -200,6 +204,7 @@ def _wanted(typed: Typed, settings: Settings) -> Wanted:
         now_ms=time.time() * 1000,
         fills=typed.min_score is None,
         keywords_only=typed.provider == "none",
+        compares=typed.compares and ranker == "fused",
     )
 
 
