@@ -13,11 +13,11 @@ from ocmem.model import SyncReport
 from ocmem.settings import Settings
 
 
-def run(*, force: bool, waits: bool, as_json: bool, given: Given) -> int:
+def run(*, force: bool, waits: bool, provider: str | None, as_json: bool, given: Given) -> int:
     is_quiet = bool(given.get("quiet"))
     code = 0
     entries: list[object] = []
-    for settings in common.each_agent(given):
+    for settings in common.each_agent(given, provider=provider):
         if not settings.search.enabled:
             print("Memory search disabled.", file=sys.stderr)
             continue
@@ -28,7 +28,7 @@ def run(*, force: bool, waits: bool, as_json: bool, given: Given) -> int:
             try:
                 report = _index(settings, force=force, waits=waits, is_quiet=is_quiet, log=log)
             except EmbedderError as error:
-                settings = common.fallback(settings, given, error)
+                settings = common.fallback(settings, given, error, provider=provider)
                 common.tell_switch(settings, error)
                 report = _index(settings, force=force, waits=waits, is_quiet=is_quiet, log=log)
         except (SettingsError, UsageError):

@@ -20,6 +20,7 @@ from ocmem.settings import Settings
 OWN_CACHE_ENTRIES = 50_000
 MOVED_RETRIES = 3
 PROBE = "ping"
+GAVE_UP = "search gave up"  # when a search last ran out of time for its own sync
 _NO_HASH = ""  # differs from every file's: what carries it is read again when it can be
 
 
@@ -306,6 +307,8 @@ class Sync:
         derived.repair(db, with_fts=search.query.hybrid, thorough=is_thorough)
         derived.refresh(db)
         rows.set_state(db, "tables", switches)
+        if rows.state(db, GAVE_UP):
+            rows.set_state(db, GAVE_UP, "")
         self.report.scanned = len(scan.found.files) - len(scan.vanished)
         self.report.skipped = len(scan.unreadable)
         self.report.chunks = derived.count(db)

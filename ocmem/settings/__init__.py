@@ -48,6 +48,7 @@ class Settings:
     paid_index: Path | None  # OpenClaw's file beside an own one: what it paid for may be reused
     search: MemorySearch
     provider: ProviderChoice
+    provider_option: str | None  # the provider was chosen on the command line
     citations: str
     backend: str
     offline: bool
@@ -111,6 +112,10 @@ def resolve(
 
     layers = found.layers(agent, overrides)
     search, choice = build(layers, credentials)
+    # One search by another provider must not take the place of what the settings build.
+    is_detour = overrides.provider is not None and _identity(search, choice) != _identity(
+        *build([layer for layer in layers if layer.origin != "option"], credentials)
+    )
     added = tuple(name for name in overrides.sources if name not in search.sources)
     search = replace(search, sources=search.sources + added)
     agent_workspace, origin = found.workspace(agent)
@@ -141,6 +146,8 @@ def resolve(
     # What the first provider built, and was paid for, waits for its return.
     if is_substitute and choice.fallback is not None and not choice.fallback.is_lasting:
         index_path = _beside(index_path, "fallback")
+    elif is_detour:
+        index_path = _beside(index_path, choice.id)
     if not is_folder and not shares:
         index_path = _beside(index_path, "ocmem")
     memory = found.merged.get("memory") or {}
@@ -159,6 +166,7 @@ def resolve(
         paid_index=paid_index,
         search=search,
         provider=choice,
+        provider_option=overrides.provider,
         citations=memory.get("citations") or "auto",
         backend=memory.get("backend") or "builtin",
         offline=overrides.offline,
