@@ -37,10 +37,10 @@ class Gemini:
     name = "gemini"
     batches = GeminiBatches()
     prefixes: Mapping[str, str] = {
-        "/gemini/upload/v1beta": "/upload",
-        "/gemini/download/v1beta": "",
+        "/gemini/upload/v1beta": "upload:",
+        "/gemini/download/v1beta": "download:",
         "/gemini/v1beta": "",
-        "/gemini-custom/upload": "/upload",
+        "/gemini-custom/upload": "upload:",
         "/gemini-custom": "",
     }
 

@@ -26,7 +26,7 @@ JSONL: Final = "application/jsonl"
 TASK: Final = "RETRIEVAL_DOCUMENT"
 _CREATE: Final = re.compile(r"/models/[^/:]+:asyncBatchEmbedContent")
 _STATUS: Final = re.compile(r"/(batches/[^/:]+)")
-_DOWNLOAD: Final = re.compile(r"/(files/[^/:]+):download")
+_DOWNLOAD: Final = re.compile(r"(?:download:)?/(files/[^/:]+):download")
 _STATES: Final = {
     "validating": "PENDING",
     "in_progress": "RUNNING",
@@ -40,7 +40,7 @@ _STATES: Final = {
 
 class GeminiBatches:
     def operation(self, method: str, route: str) -> tuple[str, str] | None:
-        if method == "POST" and route == "/upload/files":
+        if method == "POST" and route == "upload:/files":
             return "file_upload", ""
         if method == "POST" and _CREATE.fullmatch(route):
             return "batch_create", ""
