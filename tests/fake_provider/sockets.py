@@ -97,7 +97,7 @@ class Handler(BaseHTTPRequestHandler):
         sent = self._deliver(request, reply)
         server.site.log({"seq": request.seq, "answered": sent, "client_gone": request.client_gone})
 
-    do_GET = do_POST = do_PUT = do_DELETE = serve
+    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = serve
 
     def log_message(self, format: str, *args: object) -> None:
         """Silent: the recording says it all."""
@@ -155,7 +155,9 @@ class Handler(BaseHTTPRequestHandler):
         lines = [f"HTTP/1.1 {reply.status} {_phrase(reply.status)}"]
         lines += [f"{name}: {value}" for name, value in [*_framing(reply), *reply.headers]]
         head = ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
-        if reply.rate is not None:
+        if self.command == "HEAD":
+            self.wfile.write(head)
+        elif reply.rate is not None:
             self.wfile.write(head)
             self._send_slowly(reply.body, rate=reply.rate)
         elif math.isinf(reply.padding):
@@ -191,6 +193,13 @@ class Handler(BaseHTTPRequestHandler):
         if cast(Server, self.server).stopping.is_set():
             raise Stopping
         self.wfile.write(b" " * size)
+
+
+def closed_port() -> int:
+    """A port where a moment ago nobody listened, for a connection that is refused."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 def _framing(reply: Reply) -> list[tuple[str, str]]:
