@@ -43,6 +43,7 @@ class Server(ThreadingHTTPServer):
         self.site = site
         self.is_elsewhere = is_elsewhere
         self.stopping = threading.Event()
+        self.is_cutting = False
         self._errors: list[BaseException] = []
         self._connections: list[tuple[threading.Thread, socket.socket]] = []
         self._acceptor = threading.Thread(target=self.serve_forever, args=(POLL_S,), daemon=True)
@@ -54,6 +55,7 @@ class Server(ThreadingHTTPServer):
         self.stopping.set()
         self.shutdown()
         self._acceptor.join()
+        self.is_cutting = True
         for _, connection in self._connections:
             with suppress(OSError):  # closed already
                 connection.shutdown(socket.SHUT_RDWR)
@@ -134,15 +136,19 @@ class Handler(BaseHTTPRequestHandler):
             if left <= 0:
                 return True
             server.stopping.wait(min(left, POLL_S))
+        # Once more: a client may have left since the last look.
+        request.client_gone = request.client_gone or self._client_has_left()
         return False
 
     def _client_has_left(self) -> bool:
         if not select.select([self.connection], [], [], 0)[0]:
             return False  # connected, with nothing more to say
         try:
-            return not self.connection.recv(1, socket.MSG_PEEK)
+            is_over = not self.connection.recv(1, socket.MSG_PEEK)
         except ConnectionError:
-            return True
+            is_over = True
+        # At the end of the server it is we who close, which looks the same from here.
+        return is_over and not cast(Server, self.server).is_cutting
 
     def _reset(self) -> None:
         # Closing with a linger time of zero sends RST instead of an orderly end. The socket
