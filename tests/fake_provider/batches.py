@@ -83,7 +83,7 @@ class Batches:
     def settle_operation(self, request: Recorded) -> None:
         """Error files have the same address as others, but an operation of their own."""
         file = self._files.get(request.target)
-        if request.operation == "file_content" and file is not None and file.role == "error":
+        if file is not None and file.role == "error":
             request.operation = "error_content"
 
     def lines_about(self, request: Recorded, wire: BatchWire) -> list[Line]:

@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -98,9 +98,10 @@ class FakeProvider(Recording):
 
     def stop(self) -> None:
         """Ends hanging answers, joins every thread, and raises what a handler raised."""
-        for server in (self._other_server, self._server):
-            if server is not None:
-                server.stop()
+        with ExitStack() as stops:
+            for server in (self._other_server, self._server):
+                if server is not None:
+                    stops.callback(server.stop)
 
     @property
     def port(self) -> int:
@@ -172,8 +173,9 @@ class FakeProvider(Recording):
             with suppress(ValueError):
                 request.body = json.loads(request.raw.decode("utf-8"))
             dialect.read(request, route)
-            with self._jobs_lock:
-                self._batches.settle_operation(request)
+            if request.operation == "file_content":
+                with self._jobs_lock:
+                    self._batches.settle_operation(request)
         self.arrive(request)
         reply = self._decide(request, dialect)
         self.log(request.as_json() | {"answered": False})
@@ -300,11 +302,11 @@ class FakeProvider(Recording):
 
     def _note_leaks(self, request: Recorded) -> None:
         to = "another origin" if request.is_elsewhere else request.dialect
+        own = [] if request.is_elsewhere else self._secrets()[request.dialect or ""]
         for name, secrets in self._secrets().items():
-            if name == request.dialect and not request.is_elsewhere:
-                continue
+            foreign = [secret for secret in secrets if secret not in own]
             for header, value in [*request.headers, ("path", request.path)]:
-                if any(secret in value for secret in secrets):
+                if any(secret in value for secret in foreign):
                     request.leaks.append(f"the {name} key went to {to} in {header}")
         request.violations += request.leaks
 

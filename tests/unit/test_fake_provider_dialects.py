@@ -220,3 +220,13 @@ def test_a_key_in_the_address_is_a_mistake() -> None:
         call(url, body, headers=JSON_TYPE | auth("gemini"))
 
     assert fake.violations() == ["request 1: the key is in the address"]
+
+
+def test_a_key_that_two_services_share_is_no_leak() -> None:
+    with FakeProvider(keys={"openai": "shared-key", "mistral": "shared-key"}) as fake:
+        headers = JSON_TYPE | {"Authorization": "Bearer shared-key"}
+        for service in ("openai", "mistral"):
+            path, body = embed_call(service, "x")
+            assert call(fake.base_url(service) + path, body, headers=headers).status == 200
+
+    assert fake.leaks() == []
