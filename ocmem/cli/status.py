@@ -14,6 +14,7 @@ from ocmem.core.health import Health, health
 from ocmem.core.indexer import Log
 from ocmem.errors import IndexUnavailable, OcmemError
 from ocmem.settings import Settings
+from ocmem.settings.address import shown_url
 
 
 def run(*, deep: bool, index_first: bool, as_json: bool, given: Given) -> int:
@@ -79,7 +80,7 @@ def _lines(state: Health) -> Iterator[str]:
     search, choice = settings.search, settings.provider
     yield f"Memory Search ({settings.agent_id})"
     yield f"Provider: {state.provider} (requested: {choice.requested})"
-    yield f"Model: {choice.model if state.provider != 'none' else 'none'}"
+    yield f"Model: {shown_url(choice.model) if state.provider != 'none' else 'none'}"
     yield f"Sources: {', '.join(search.sources)}"
     extra = [settings.shown(path) for path in files.extra_locations(settings)]
     if extra:
@@ -168,7 +169,7 @@ def _status_fields(state: Health) -> dict[str, Any]:
             "workspaceDir": str(settings.workspace),
             "dbPath": str(settings.index_path),
             "provider": state.provider,
-            "model": choice.model if has_model else None,
+            "model": shown_url(choice.model) if has_model else None,
             "requestedProvider": choice.requested,
             "sources": list(search.sources),
             "extraPaths": list(search.extra_paths),
