@@ -12,7 +12,7 @@ from ocmem.settings.credentials import Credentials
 from ocmem.settings.document import Document, normalized_id
 from ocmem.settings.overrides import Overrides
 from ocmem.settings.provider import Endpoint, Fallback, ProviderChoice
-from ocmem.settings.search import Layer, MemorySearch, Query
+from ocmem.settings.search import Layer, MemorySearch, Query, find
 from ocmem.settings.search import resolve as resolve_search
 
 __all__ = [
@@ -98,13 +98,20 @@ def resolve(
         layers: Sequence[Layer], credentials: Credentials
     ) -> tuple[MemorySearch, ProviderChoice]:
         search = _at_home(resolve_search(layers), found.home)
+
+        def is_said_newer(path: str) -> bool:
+            layer = find(layers, path).layer
+            return is_newer if layer is None or layer.origin == "option" else layer.is_newer
+
         request = provider.Request(
             provider=search.provider,
             fallback=search.fallback,
             model=search.model,
             remote=search.remote,
             local=search.local,
-            is_newer=is_newer or found.overlay.dialect == "newer",
+            is_newer=is_said_newer("provider"),
+            is_fallback_newer=is_said_newer("fallback"),
+            guards_keys=is_said_newer("remote.baseUrl"),
             failure=overrides.failure,
         )
         return search, provider.choose(request, credentials)

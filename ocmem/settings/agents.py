@@ -146,15 +146,17 @@ def _as_variables(overrides: Overrides, env: paths.Env) -> dict[str, str]:
 
 def _agent_layer(origin: Any, written: Document, agent: str) -> Layer:  # noqa: ANN401
     entry = _entry(written.values, agent)
-    leaf = "memory.search" if written.dialect == "newer" else "memorySearch"
+    is_newer = written.dialect == "newer"
+    leaf = "memory.search" if is_newer else "memorySearch"
     where = f"{_entry_place(written)}.{_id(entry) if entry else agent}.{leaf}"
-    return Layer(origin, _memory_search(entry), str(written.file), where)
+    return Layer(origin, _memory_search(entry), str(written.file), where, is_newer)
 
 
 def _default_layer(origin: Any, written: Document) -> Layer:  # noqa: ANN401
     is_newer = written.dialect == "newer"
     where = "memory.search" if is_newer else "agents.defaults.memorySearch"
-    return Layer(origin, _memory_search(_defaults(written.values)), str(written.file), where)
+    values = _memory_search(_defaults(written.values))
+    return Layer(origin, values, str(written.file), where, is_newer)
 
 
 def _agents(config: Json) -> Json:
