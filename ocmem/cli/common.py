@@ -6,13 +6,14 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ocmem import settings as config
 from ocmem.errors import OcmemError, UsageError
 from ocmem.model import Source
-from ocmem.settings import Overrides, Settings
+from ocmem.settings import Documents, Overrides, Settings
 
 Given = Mapping[str, Any]
 
@@ -50,20 +51,31 @@ def overrides(
 
 def one_agent(given: Given, **options: Any) -> Settings:  # noqa: ANN401
     """The settings of the agent that was asked for, or of the default one."""
+    chosen = overrides(given, **options)
+    if len(chosen.agents) > 1:
+        raise UsageError("--agent: this command takes only one")
+    return _resolved(chosen)
+
+
+def each_agent(given: Given, **options: Any) -> Iterator[Settings]:  # noqa: ANN401
+    """The settings of every agent that a command handles; the files are read once."""
+    chosen = overrides(given, **options)
+    found = Documents.read(chosen, os.environ, cwd=_cwd())
+    agents, warnings = found.wanted(chosen)
+    for text in warnings:
+        warn(text)
+    for agent in agents:
+        yield _resolved(replace(chosen, agents=(agent,) if agent else ()), found)
+
+
+def _resolved(chosen: Overrides, found: Documents | None = None) -> Settings:
     resolved = config.resolve(
-        overrides(given, **options), os.environ, cwd=_cwd(), now_ms=time.time() * 1000
+        chosen, os.environ, cwd=_cwd(), now_ms=time.time() * 1000, found=found
     )
     _check_folder(resolved)
     for text in resolved.warnings:
         warn(text)
     return resolved
-
-
-def each_agent(given: Given, **options: Any) -> Iterator[Settings]:  # noqa: ANN401
-    """The settings of every agent that a command handles."""
-    chosen = overrides(given, **options)
-    for agent in config.agent_ids(chosen, os.environ, cwd=_cwd()):
-        yield one_agent({**given, "agent": [agent] if agent else []}, **options)
 
 
 def typed(text: str) -> str:

@@ -20,7 +20,7 @@ from ocmem.settings.address import shown_url
 def run(*, deep: bool, index_first: bool, as_json: bool, given: Given) -> int:
     code = 0
     found: list[Health] = []
-    failed: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for settings in common.each_agent(given):
         if not settings.search.enabled:
             print("Memory search disabled.", file=sys.stderr)
@@ -35,15 +35,16 @@ def run(*, deep: bool, index_first: bool, as_json: bool, given: Given) -> int:
             # The other agents are still worth a look.
             if str(failure) != error:
                 common.complain(failure)
-            failed.append({"agentId": settings.agent_id, "error": str(failure)})
+            entries.append({"agentId": settings.agent_id, "error": str(failure)})
             code = 1
             continue
         if state.vector_error:
             common.warn(f"sqlite-vec unavailable: {state.vector_error}")
         state.index_error = error
         found.append(state)
+        entries.append(_fields(state))
     if as_json:
-        print(wire.document([*map(_fields, found), *failed]))
+        print(wire.document(entries))
         return code
     is_tty = sys.stdout.isatty()
     colored = common.wants_color(os.environ, is_tty=is_tty, option=given.get("color"))

@@ -16,6 +16,7 @@ from ocmem.settings.search import Layer, MemorySearch, Query, find
 from ocmem.settings.search import resolve as resolve_search
 
 __all__ = [
+    "Documents",
     "Endpoint",
     "Fallback",
     "MemorySearch",
@@ -23,7 +24,6 @@ __all__ = [
     "ProviderChoice",
     "Query",
     "Settings",
-    "agent_ids",
     "resolve",
 ]
 
@@ -72,18 +72,19 @@ class Settings:
         return paths.shorten(path, env=self.env, home=self.home)
 
 
-def agent_ids(overrides: Overrides, env: paths.Env, *, cwd: Path | None = None) -> list[str]:
-    """The agents that `status` and `index` handle: the one asked for, or every configured one."""
-    if overrides.agents or overrides.workspace is not None:
-        return list(overrides.agents) or [""]
-    return Documents.read(overrides, env, cwd=cwd).ids() or [""]
-
-
 def resolve(
-    overrides: Overrides, env: paths.Env, *, cwd: Path | None = None, now_ms: float = 0.0
+    overrides: Overrides,
+    env: paths.Env,
+    *,
+    cwd: Path | None = None,
+    now_ms: float = 0.0,
+    found: Documents | None = None,
 ) -> Settings:
-    """The settings of `overrides.agent`, or of the default agent."""
-    found = Documents.read(overrides, env, cwd=cwd)
+    """The settings of `overrides.agent`, or of the default agent.
+
+    `found` is what the same options and environment have led to: not read again for each agent.
+    """
+    found = found or Documents.read(overrides, env, cwd=cwd)
     agent, warnings = found.agent(overrides.agent or _owner_of(overrides.workspace, found))
     credentials = Credentials(
         config=found.merged,
