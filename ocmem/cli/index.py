@@ -11,6 +11,7 @@ from ocmem.core.indexer import Log
 from ocmem.errors import EmbedderError, IndexBusy, OcmemError, SettingsError, UsageError
 from ocmem.model import SyncReport
 from ocmem.settings import Settings
+from ocmem.settings.address import shown_url
 
 
 def run(*, force: bool, waits: bool, provider: str | None, as_json: bool, given: Given) -> int:
@@ -82,7 +83,7 @@ def _introduce(settings: Settings) -> None:
     print(f"Memory Index ({settings.agent_id})")
     provider = embedder.provider_in_use(choice)
     print(f"Provider: {provider} (requested: {choice.requested})")
-    print(f"Model: {choice.model if provider != 'none' else 'none'}")
+    print(f"Model: {shown_url(choice.model) if provider != 'none' else 'none'}")
     print(f"Sources: {', '.join(sources)}")
     extra = [settings.shown(path) for path in files.extra_locations(settings)]
     if extra:

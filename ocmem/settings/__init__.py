@@ -12,10 +12,11 @@ from ocmem.settings.credentials import Credentials
 from ocmem.settings.document import Document, normalized_id
 from ocmem.settings.overrides import Overrides
 from ocmem.settings.provider import Endpoint, Fallback, ProviderChoice
-from ocmem.settings.search import Layer, MemorySearch, Query
+from ocmem.settings.search import Layer, MemorySearch, Query, find
 from ocmem.settings.search import resolve as resolve_search
 
 __all__ = [
+    "Documents",
     "Endpoint",
     "Fallback",
     "MemorySearch",
@@ -23,7 +24,6 @@ __all__ = [
     "ProviderChoice",
     "Query",
     "Settings",
-    "agent_ids",
     "resolve",
 ]
 
@@ -73,18 +73,19 @@ class Settings:
         return paths.shorten(path, env=self.env, home=self.home)
 
 
-def agent_ids(overrides: Overrides, env: paths.Env, *, cwd: Path | None = None) -> list[str]:
-    """The agents that `status` and `index` handle: the one asked for, or every configured one."""
-    if overrides.agents or overrides.workspace is not None:
-        return list(overrides.agents) or [""]
-    return Documents.read(overrides, env, cwd=cwd).ids() or [""]
-
-
 def resolve(
-    overrides: Overrides, env: paths.Env, *, cwd: Path | None = None, now_ms: float = 0.0
+    overrides: Overrides,
+    env: paths.Env,
+    *,
+    cwd: Path | None = None,
+    now_ms: float = 0.0,
+    found: Documents | None = None,
 ) -> Settings:
-    """The settings of `overrides.agent`, or of the default agent."""
-    found = Documents.read(overrides, env, cwd=cwd)
+    """The settings of `overrides.agent`, or of the default agent.
+
+    `found` is what the same options and environment have led to: not read again for each agent.
+    """
+    found = found or Documents.read(overrides, env, cwd=cwd)
     agent, warnings = found.agent(overrides.agent or _owner_of(overrides.workspace, found))
     credentials = Credentials(
         config=found.merged,
@@ -99,13 +100,20 @@ def resolve(
         layers: Sequence[Layer], credentials: Credentials
     ) -> tuple[MemorySearch, ProviderChoice]:
         search = _at_home(resolve_search(layers), found.home)
+
+        def is_said_newer(path: str) -> bool:
+            layer = find(layers, path).layer
+            return is_newer if layer is None or layer.origin == "option" else layer.is_newer
+
         request = provider.Request(
             provider=search.provider,
             fallback=search.fallback,
             model=search.model,
             remote=search.remote,
             local=search.local,
-            is_newer=is_newer or found.overlay.dialect == "newer",
+            is_newer=is_said_newer("provider"),
+            is_fallback_newer=is_said_newer("fallback"),
+            guards_keys=is_said_newer("remote.baseUrl"),
             failure=overrides.failure,
         )
         return search, provider.choose(request, credentials)

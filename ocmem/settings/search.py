@@ -17,6 +17,7 @@ class Layer:
     values: Json = field(repr=False)
     file: str = ""
     where: str = ""  # the key under which the values stand in that file
+    is_newer: bool = False  # which dialect that file speaks
 
     @property
     def is_own(self) -> bool:
