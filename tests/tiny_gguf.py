@@ -43,10 +43,7 @@ def bert(
     writer.add_token_type_count(2)
     writer.add_token_list(tokens)
     writer.add_token_types(
-        [
-            gguf.TokenType.CONTROL if token in _SPECIAL else gguf.TokenType.NORMAL
-            for token in tokens
-        ]
+        [gguf.TokenType.CONTROL if token in _SPECIAL else gguf.TokenType.NORMAL for token in tokens]
     )
     writer.add_unk_token_id(1)
     writer.add_sep_token_id(3)

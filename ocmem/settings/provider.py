@@ -21,7 +21,7 @@ DEFAULT_MODELS = {
 KEYWORDS_ONLY = "none"
 AUTO_ORDER = ("openai", "builtin")
 GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta"
-_UNFINISHED = ("gemini", "voyage", "mistral", "local")
+_UNFINISHED = ("gemini", "voyage", "mistral")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +93,15 @@ def choose(request: Request, credentials: Credentials) -> ProviderChoice:
     """The provider for a request. A name is kept, unless its configured fallback steps in."""
     asked = _name(request.provider, request, "auto")
     if asked == "auto":
+        local = _local(request) if _has_local_model(request) else None
+        if local is not None and local.missing is None:
+            return replace(local, requested="auto")
         chosen = _automatic(request, credentials, AUTO_ORDER)
-        if _has_local_model(request):
-            # OpenClaw would take it: the index it shares must not be built with another.
-            return replace(chosen, fallback=Fallback("local", _unfinished("local")))
-        return chosen
+        if local is None or local.missing is None:
+            return chosen
+        # OpenClaw would take it: the index it shares must not be built with another.
+        missing = chosen.missing and f"{chosen.missing}\n\n{local.missing}"
+        return replace(chosen, missing=missing, fallback=Fallback("local", local.missing))
     choice = _named(asked, request, credentials)
     if choice is not None and choice.missing is None:
         return choice
@@ -158,6 +162,8 @@ def _named(name: str, request: Request, credentials: Credentials) -> ProviderCho
         return ProviderChoice(name, name, DEFAULT_MODELS[name])
     if name == "gemini":
         return _gemini(request, credentials)
+    if name == "local":
+        return _local(request)
     if name in _UNFINISHED:
         model = request.model.strip().removeprefix(f"{name}/") or DEFAULT_MODELS[name]
         return ProviderChoice(name, name, model, missing=_unfinished(name))
@@ -190,6 +196,37 @@ def _gemini(request: Request, credentials: Credentials) -> ProviderChoice:
 
 def _unfinished(name: str) -> str:
     return f'this version of ocmem has no provider "{name}" yet'
+
+
+def has_local_engine() -> bool:
+    """Whether the `local` extra is installed; it is not imported for that."""
+    return importlib.util.find_spec("xllamacpp") is not None
+
+
+def local_guidance(reason: str) -> str:
+    """Why there are no local embeddings, and what to do, in the reference's form."""
+    remote = [
+        f'Or set agents.defaults.memorySearch.provider = "{name}" (remote).'
+        for name in ("openai", "gemini", "voyage", "mistral")
+    ]
+    return "\n".join(
+        [
+            "Local embeddings unavailable.",
+            f"Reason: {reason}",
+            "To enable local embeddings:",
+            "1) Install ocmem with its extra: pip install 'ocmem[local]'",
+            "2) If no wheel fits this machine, have pip build one: it needs CMake, a C++ compiler"
+            " and Rust",
+            *remote,
+        ]
+    )
+
+
+def _local(request: Request) -> ProviderChoice:
+    """The model is whatever the configured path says, as OpenClaw has it in its index."""
+    model = (request.local.model_path or "").strip() or DEFAULT_MODELS["local"]
+    missing = None if has_local_engine() else local_guidance("xllamacpp is not installed")
+    return ProviderChoice("local", "local", model, missing=missing)
 
 
 def _has_local_model(request: Request) -> bool:
