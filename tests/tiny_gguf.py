@@ -12,6 +12,8 @@ CONTEXT: Final = 64
 _HEADS: Final = 2
 _FEED_FORWARD: Final = 64
 _LAYERS: Final = 2
+CLS: Final = 2
+SEP: Final = 3
 _SPECIAL: Final = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 _WORDS: Final = "the a is at on dentist appointment boat harbour bread oven olive tooth".split()
 
@@ -46,10 +48,10 @@ def bert(
         [gguf.TokenType.CONTROL if token in _SPECIAL else gguf.TokenType.NORMAL for token in tokens]
     )
     writer.add_unk_token_id(1)
-    writer.add_sep_token_id(3)
+    writer.add_sep_token_id(SEP)
     writer.add_pad_token_id(0)
-    writer.add_bos_token_id(2)
-    writer.add_eos_token_id(3)
+    writer.add_bos_token_id(CLS)
+    writer.add_eos_token_id(SEP)
     writer.add_mask_token_id(4)
 
     def matrix(name: str, *shape: int) -> None:

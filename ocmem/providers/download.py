@@ -242,7 +242,7 @@ def _validator(target: Path) -> str:
 
 
 def _no_room(target: Path, needed: int | None) -> EmbedderError:
-    size = "" if needed is None else f": {needed / 1e6:.0f} MB more are needed"
+    size = "" if needed is None else f": it needs {needed / 1e6:.0f} MB"
     return EmbedderError(
         f"no room for the model in {target.parent}{size}",
         hint=f"make room, or set local.modelCacheDir; {_KEPT}",

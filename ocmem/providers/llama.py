@@ -5,11 +5,13 @@ import contextlib
 import http.client
 import json
 import os
+import shutil
 import socket
 import struct
 import subprocess
 import sys
 import tempfile
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -39,10 +41,12 @@ class Engine(Protocol):
 
 
 class XllamaEngine:
-    def __init__(self, server: Any, folder: tempfile.TemporaryDirectory[str]) -> None:  # noqa: ANN401
+    def __init__(self, server: Any, folder: str) -> None:  # noqa: ANN401
         self._server = server
-        self._folder = folder  # holds the socket; goes when we go
         self._socket = str(server.listening_address).removeprefix("unix://")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        # Waits until its thread is at work: one that is told to stop before never does.
+        server.handle_metrics()
 
     def tokenize(self, text: str) -> list[int]:
         # Words that look like control tokens are words: notes may well hold "</s>".
@@ -126,16 +130,21 @@ def _loaded(path: Path, context: int, threads: int, pooling: int, verbosity: int
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     params.verbosity = verbosity
     # The package always listens; here, only on a socket in a folder that others cannot enter.
-    params.hostnames = [str(Path(folder.name) / "llama.sock")]
+    params.hostnames = [str(Path(folder) / "llama.sock")]
     params.n_threads_http = 1
+    params.endpoint_metrics = True
     params.ui = False
-    return XllamaEngine(xllamacpp.Server(params), folder)
+    try:
+        return XllamaEngine(xllamacpp.Server(params), folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
-def _private_folder() -> "tempfile.TemporaryDirectory[str]":
+def _private_folder() -> str:
     usual = tempfile.gettempdir()
     is_short = len(os.fsencode(usual)) < _LONGEST_SOCKET_PATH - 30
-    return tempfile.TemporaryDirectory(prefix="ocmem-", dir=usual if is_short else "/tmp")
+    return tempfile.mkdtemp(prefix="ocmem-", dir=usual if is_short else "/tmp")
 
 
 def _reason(path: Path, context: int, threads: int, pooling: int) -> str:

@@ -185,7 +185,12 @@ def _file_named_in(manifest: bytes, where: str) -> str:
 
 
 def _in_megabytes(progress: Progress, label: str) -> Callable[[int, int], None]:
+    shown = -1
+
     def report(done: int, total: int) -> None:
-        progress(label, done // _MEGABYTE, (total or done) // _MEGABYTE)
+        nonlocal shown
+        if done // _MEGABYTE != shown:
+            shown = done // _MEGABYTE
+            progress(label, shown, (total or done) // _MEGABYTE)
 
     return report

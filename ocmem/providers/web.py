@@ -96,10 +96,10 @@ def answered(place: Place, headers: dict[str, str]) -> Iterator[tuple[httpx.Resp
     raise EmbedderError(f"{place.shown} redirects without end")
 
 
-def pieces(answer: httpx.Response, place: Place, size: int = 1 << 20) -> Iterator[bytes]:
+def pieces(answer: httpx.Response, place: Place) -> Iterator[bytes]:
     """The body as it arrives."""
     try:
-        yield from answer.iter_raw(size)
+        yield from answer.iter_raw()  # of whatever size: what is collected would be lost
     except httpx.TransportError as error:
         raise MayPass(f"{place.shown} broke off: {_words(error)}") from error
 

@@ -1,0 +1,457 @@
+"""The local provider, run for real: tiny models of random weights, made here."""
+
+import http.client
+import json
+import math
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import gguf
+import pytest
+
+from ocmem.core.embedder import Embedder, identity_of, timeout_s
+from ocmem.errors import EmbedderError
+from ocmem.model import Vector
+from ocmem.providers import llama, local
+from ocmem.providers.gguf import read_head
+from ocmem.settings import Overrides, Settings, resolve
+from ocmem.settings import provider as choice
+from tests import tiny_gguf
+from tests.file_server import FileServer
+
+TIMEOUT_S = 600.0
+TEXT = "the dentist is at the harbour"
+
+needs_llama = pytest.mark.skipif(
+    not choice.has_local_engine(), reason="xllamacpp has no wheel for this machine"
+)
+
+
+class FakeEngine:
+    """Four tokens a word; the vector is what it was told."""
+
+    def __init__(self, *vectors: Vector) -> None:
+        self.vectors = list(vectors)
+        self.embedded: list[Sequence[int]] = []
+
+    def tokenize(self, text: str) -> list[int]:
+        return [1] * 4 * len(text.split())
+
+    def embed(self, tokens: Sequence[int]) -> Vector:
+        self.embedded.append(tokens)
+        return self.vectors.pop(0) if self.vectors else [3.0, 4.0]
+
+
+def settings_of(
+    folder: Path, model: str | Path = "", *, offline: bool = False, **env: str
+) -> Settings:
+    search = {"provider": "local", "local": {"modelPath": str(model)} if model else {}}
+    config = folder / "openclaw.json"
+    config.write_text(json.dumps({"agents": {"defaults": {"memorySearch": search}}}))
+    names = {"HOME": str(folder), "OPENCLAW_CONFIG_PATH": str(config)}
+    own = {"OCMEM_CONFIG": str(folder / "ocmem.json")}
+    return resolve(Overrides(offline=offline), names | own | env)
+
+
+def failure(embedder: Embedder, text: str = TEXT, timeout_s: float = TIMEOUT_S) -> EmbedderError:
+    with pytest.raises(EmbedderError) as caught:
+        embedder.embed_query(text, timeout_s=timeout_s)
+    return caught.value
+
+
+def embedder_with(folder: Path, engine: FakeEngine, context: int = 64) -> local.LocalEmbedder:
+    model = folder / "m.gguf"
+    model.touch()
+    file = local.connect(settings_of(folder, model))._file
+    return local.LocalEmbedder(file, lambda path: (engine, context))
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_gguf.bert(tmp_path_factory.mktemp("models") / "tiny.gguf")
+
+
+@pytest.fixture
+def embedder(tiny: Path, tmp_path: Path) -> Iterator[local.LocalEmbedder]:
+    yield local.connect(settings_of(tmp_path, tiny))
+
+
+# The real thing
+
+
+@needs_llama
+def test_the_same_text_gives_the_same_vector_of_length_one(embedder: local.LocalEmbedder) -> None:
+    as_protocol: Embedder = embedder
+
+    query = as_protocol.embed_query(TEXT, timeout_s=TIMEOUT_S)
+    first, second, again = as_protocol.embed_documents(
+        [TEXT, "bread in the oven", TEXT], timeout_s=TIMEOUT_S
+    )
+
+    assert query == first == again != second
+    assert len(query) == tiny_gguf.DIMS
+    assert math.isclose(sum(value * value for value in query), 1.0)
+    assert as_protocol.concurrency == 1
+
+
+@needs_llama
+@pytest.mark.parametrize("text", ["", " \n\t "])
+def test_a_text_without_tokens_has_no_vector(embedder: local.LocalEmbedder, text: str) -> None:
+    assert embedder.embed_query(text, timeout_s=TIMEOUT_S) == []
+    assert embedder.embed_documents([], timeout_s=TIMEOUT_S) == []
+
+
+@needs_llama
+@pytest.mark.parametrize("text", ["é 日本 🦉", "half a pair: \ud83e", "nul: \x00.", '"\\'])
+def test_any_text_has_a_vector(embedder: local.LocalEmbedder, text: str) -> None:
+    assert len(embedder.embed_query(text, timeout_s=TIMEOUT_S)) == tiny_gguf.DIMS
+
+
+@needs_llama
+def test_a_text_up_to_the_context_is_embedded_and_a_longer_one_refused(
+    embedder: local.LocalEmbedder,
+) -> None:
+    room = tiny_gguf.CONTEXT - 2  # a token begins the text and another ends it
+
+    fits = embedder.embed_query("oven " * room, timeout_s=TIMEOUT_S)
+    error = failure(embedder, "oven " * (room + 1))
+
+    assert len(fits) == tiny_gguf.DIMS
+    assert str(error).startswith("Input is longer than the context size. ")
+    assert f"takes {tiny_gguf.CONTEXT} tokens" in str(error.hint)
+
+
+@needs_llama
+def test_words_that_look_like_control_tokens_are_words(tiny: Path) -> None:
+    engine = llama.load(tiny, context=tiny_gguf.CONTEXT, threads=1)
+
+    tokens = engine.tokenize("the [SEP]")
+
+    assert tokens[0] == tiny_gguf.CLS
+    assert tokens.count(tiny_gguf.SEP) == 1
+    assert len(tokens) > 4
+
+
+@needs_llama
+@pytest.mark.parametrize(
+    "pooling",
+    [gguf.PoolingType.MEAN, gguf.PoolingType.CLS, gguf.PoolingType.LAST, None],
+    ids=["mean", "cls", "last", "unsaid"],
+)
+def test_the_vectors_of_the_tokens_are_pooled_as_the_model_says(
+    pooling: gguf.PoolingType | None, tmp_path: Path
+) -> None:
+    model = tiny_gguf.bert(tmp_path / "m.gguf", pooling=pooling)
+    rows = token_vectors(model, TEXT)
+    expected = {
+        gguf.PoolingType.MEAN: [sum(column) / len(rows) for column in zip(*rows, strict=True)],
+        gguf.PoolingType.CLS: rows[0],
+        gguf.PoolingType.LAST: rows[-1],
+        None: rows[-1],
+    }
+
+    vector = local.connect(settings_of(tmp_path, model)).embed_query(TEXT, timeout_s=TIMEOUT_S)
+
+    assert vector == pytest.approx(local.normalized(expected[pooling]), abs=1e-5)
+    others = [local.normalized(values) for kind, values in expected.items() if kind is not None]
+    assert sum(vector == pytest.approx(other, abs=1e-5) for other in others) == 1
+
+
+def token_vectors(model: Path, text: str) -> list[list[float]]:
+    """What the model makes of each token, by a way of its own: no pooling, and as JSON."""
+    engine = llama.load(model, context=tiny_gguf.CONTEXT, threads=1, pooling=llama.POOLING_NONE)
+    assert isinstance(engine, llama.XllamaEngine)
+    connection: http.client.HTTPConnection = llama._UnixConnection(engine._socket)
+    try:
+        connection.request("POST", "/embedding", json.dumps({"content": text}))
+        (answer,) = json.loads(connection.getresponse().read())
+    finally:
+        connection.close()
+    rows: list[list[float]] = answer["embedding"]
+    return rows
+
+
+@needs_llama
+def test_llama_cpp_says_nothing_and_leaves_nothing(tiny: Path, short_folder: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from ocmem.providers.local import load\n"
+        "engine, _ = load(Path(sys.argv[1])); engine.embed(engine.tokenize('the boat'))\n"
+        "assert str(engine._socket).startswith(sys.argv[2])\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tiny), str(short_folder)],
+        capture_output=True,
+        env={"TMPDIR": str(short_folder), "PYTHONPATH": ":".join(sys.path)},
+        check=True,
+    )
+
+    assert (done.stdout, done.stderr) == (b"", b"")
+    assert list(short_folder.iterdir()) == []
+
+
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """Sockets have short paths."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+@needs_llama
+def test_the_socket_is_for_its_owner_only(tiny: Path) -> None:
+    engine = llama.load(tiny, context=tiny_gguf.CONTEXT, threads=1)
+    assert isinstance(engine, llama.XllamaEngine)
+
+    assert Path(engine._socket).parent.stat().st_mode & 0o077 == 0
+
+
+# Files that are no model
+
+
+@needs_llama
+def test_a_damaged_model_is_refused_with_llama_cpps_reason(tiny: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(tiny.read_bytes()[:-4000])
+
+    error = failure(local.connect(settings_of(tmp_path, broken)))
+
+    assert str(error).startswith(f"llama.cpp cannot load {broken}: ")
+    assert "corrupted or incomplete" in str(error)
+
+
+@needs_llama
+def test_an_unknown_architecture_is_named(tmp_path: Path) -> None:
+    model = tiny_gguf.bert(tmp_path / "m.gguf", architecture="tomorrow")
+
+    assert "unknown model architecture: 'tomorrow'" in str(
+        failure(local.connect(settings_of(tmp_path, model)))
+    )
+
+
+def test_an_encoder_decoder_is_refused(tmp_path: Path) -> None:
+    model = tiny_gguf.bert(tmp_path / "m.gguf", architecture="t5")
+
+    assert "encoder-decoder" in str(failure(local.connect(settings_of(tmp_path, model))))
+
+
+def test_a_model_that_ranks_is_refused(tmp_path: Path) -> None:
+    model = tiny_gguf.bert(tmp_path / "m.gguf", pooling=gguf.PoolingType.RANK)
+
+    assert "ranks texts" in str(failure(local.connect(settings_of(tmp_path, model))))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"<html>", 'Invalid GGUF magic. Expected "GGUF" but got "<htm"'),
+        (b"", 'Invalid GGUF magic. Expected "GGUF" but got ""'),
+        (b"GGUF", "is not a complete GGUF file: it ends early"),
+        (b"GGUF" + b"\xff" * 20, "GGUF version 4294967295 is not supported"),
+        (b"GGUF\3\0\0\0" + b"\xff" * 99, "is not a complete GGUF file"),
+    ],
+)
+def test_a_file_that_is_no_model_is_refused(data: bytes, message: str, tmp_path: Path) -> None:
+    model = tmp_path / "m.gguf"
+    model.write_bytes(data)
+
+    assert message in str(failure(local.connect(settings_of(tmp_path, model))))
+
+
+def test_the_head_of_a_model_is_read(tmp_path: Path) -> None:
+    said = read_head(tiny_gguf.bert(tmp_path / "a.gguf", context=77))
+    unsaid = read_head(tiny_gguf.bert(tmp_path / "b.gguf", pooling=None))
+
+    assert (said.architecture, said.context_length, said.pooling) == ("bert", 77, 1)
+    assert unsaid.pooling < 0
+
+
+# Numbers
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([3.0, 4.0], [0.6, 0.8]),
+        ([math.nan, math.inf, -math.inf, 2.0], [0.0, 0.0, 0.0, 1.0]),
+        ([0.0, 0.0], [0.0, 0.0]),
+        ([1e-11, 0.0], [1e-11, 0.0]),
+        ([1e-9, 0.0], [1.0, 0.0]),
+        ([], []),
+    ],
+)
+def test_a_vector_is_made_finite_and_of_length_one(values: Vector, expected: Vector) -> None:
+    assert local.normalized(values) == pytest.approx(expected)
+
+
+def test_a_model_is_loaded_once_and_at_the_first_text(tmp_path: Path) -> None:
+    loads: list[Path] = []
+    file = local.connect(settings_of(tmp_path, tmp_path / "m.gguf"))._file
+
+    def load(path: Path) -> tuple[llama.Engine, int]:
+        loads.append(path)
+        return FakeEngine(), 64
+
+    embedder = local.LocalEmbedder(file, load)
+    assert embedder.embed_documents([], timeout_s=TIMEOUT_S) == []
+    assert "No model file" in str(failure(embedder))  # and it may come later
+    (tmp_path / "m.gguf").touch()
+    embedder.embed_query("a", timeout_s=TIMEOUT_S)
+    embedder.embed_documents(["a", "b"], timeout_s=TIMEOUT_S)
+
+    assert loads == [tmp_path / "m.gguf"]
+
+
+def test_time_is_looked_at_between_two_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = FakeEngine()
+    embedder = embedder_with(tmp_path, engine)
+    monkeypatch.setattr(time, "monotonic", lambda: 400.0 * len(engine.embedded))
+
+    with pytest.raises(EmbedderError, match=r"^memory embeddings batch timed out after 600s$"):
+        embedder.embed_documents(["a", "b", "c", "d"], timeout_s=600.0)
+
+    assert len(engine.embedded) == 2
+
+
+def test_a_local_model_is_given_five_times_as_long() -> None:
+    assert (timeout_s("local", 60), timeout_s("local", 120)) == (300, 600)
+    assert (timeout_s("openai", 60), timeout_s("gemini", 120)) == (60, 120)
+
+
+# Which file
+
+
+def test_an_index_of_the_default_model_is_openclaws(tmp_path: Path) -> None:
+    identity = identity_of(settings_of(tmp_path).provider)
+
+    assert identity.cache_key.provider_key == (
+        "a65bf29e73a7aa6d94f94c77377b9d4e17a2298505ddb598523262bdc77ac89b"
+    )
+    assert (identity.costs, identity.has_vectors, identity.max_bytes) == (True, True, 2048)
+
+
+def file_of(settings: Settings, **options: Any) -> Path:  # noqa: ANN401
+    return local.connect(settings, **options)._file.path(is_hurried=False)
+
+
+def test_a_model_that_openclaw_downloaded_is_used_without_asking(tmp_path: Path) -> None:
+    here = tmp_path / ".node-llama-cpp/models/hf_ggml-org_embeddinggemma-300m-qat-Q8_0.gguf"
+    here.parent.mkdir(parents=True)
+    here.touch()
+
+    assert file_of(settings_of(tmp_path, offline=True)) == here
+
+
+def test_a_path_starts_at_home_in_the_models_directory_or_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = tmp_path / ".node-llama-cpp/models/sub/m.gguf"
+    kept.parent.mkdir(parents=True)
+    kept.touch()
+    (tmp_path / "m.gguf").touch()
+    monkeypatch.chdir(tmp_path)
+
+    assert file_of(settings_of(tmp_path, "~/m.gguf")) == tmp_path / "m.gguf"
+    assert file_of(settings_of(tmp_path, tmp_path / "m.gguf")) == tmp_path / "m.gguf"
+    assert file_of(settings_of(tmp_path, "sub/m.gguf")) == kept
+    assert file_of(settings_of(tmp_path, "m.gguf")) == tmp_path / "m.gguf"
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    expected = tmp_path / ".node-llama-cpp/models/m.gguf"
+
+    error = failure(local.connect(settings_of(tmp_path, "m.gguf")))
+
+    assert str(error) == f'No model file found at "{expected}"'
+
+
+@pytest.mark.parametrize(
+    ("is_offline", "is_watched", "timeout_s", "word"),
+    [
+        (True, True, 600.0, "--offline: the model hf:u/r/m.gguf is not in "),
+        (False, False, 600.0, "yet"),
+        (False, True, 5.0, "yet"),
+    ],
+)
+def test_nothing_is_downloaded_offline_unwatched_or_in_a_hurry(
+    is_offline: bool, is_watched: bool, timeout_s: float, word: str, tmp_path: Path
+) -> None:
+    with FileServer(b"GGUF") as hub:
+        settings = settings_of(tmp_path, "hf:u/r/m.gguf", offline=is_offline, HF_ENDPOINT=hub.url)
+        progress = (lambda label, done, total: None) if is_watched else None
+
+        error = failure(local.connect(settings, progress=progress), timeout_s=timeout_s)
+
+    assert word in str(error)
+    assert error.hint
+    assert hub.requests == []
+
+
+def test_a_model_is_downloaded_with_progress_and_the_hubs_token(tmp_path: Path) -> None:
+    shown: list[tuple[str, int, int]] = []
+    notices: list[str] = []
+    with FileServer(b"GGUF" + bytes(3_000_000)) as hub:
+        settings = settings_of(
+            tmp_path, "hf:u/r/m-00001-of-00002.gguf", HF_ENDPOINT=hub.url, HF_TOKEN="hf_secret"
+        )
+
+        path = file_of(
+            settings,
+            notice=notices.append,
+            progress=lambda label, done, total: shown.append((label, done, total)),
+        )
+
+    assert path == tmp_path / ".node-llama-cpp/models/hf_u_r_m-00001-of-00002.gguf"
+    assert [at.partition("?")[0] for at in hub.paths] == [
+        f"/u/r/resolve/main/m-0000{at}-of-00002.gguf" for at in (1, 2)
+    ]
+    assert all(request["authorization"] == "Bearer hf_secret" for request in hub.requests)
+    assert shown[-1] == ("Downloading hf_u_r_m-00002-of-00002.gguf, MB", 3, 3)
+    assert len(notices) == 2
+    assert "hf_secret" not in f"{notices}{shown}{local.connect(settings)._file}"
+
+
+def test_a_token_is_for_the_hub_only(tmp_path: Path) -> None:
+    with FileServer(b"GGUF") as elsewhere:
+        settings = settings_of(tmp_path, f"{elsewhere.url}pub/m.gguf", HF_TOKEN="hf_secret")
+
+        path = file_of(settings, progress=lambda label, done, total: None)
+
+    assert path == tmp_path / ".node-llama-cpp/models/m.gguf"
+    assert "authorization" not in elsewhere.requests[0]
+
+
+def test_a_repository_is_asked_which_file_it_means(tmp_path: Path) -> None:
+    class Hub(FileServer):
+        def answer(self, handler: Any) -> None:  # noqa: ANN401
+            is_manifest = "/manifests/" in handler.path
+            self.data = b'{"ggufFile":{"rfilename":"x/r-Q8_0.gguf"}}' if is_manifest else b"GGUF"
+            super().answer(handler)
+
+    with Hub(b"") as hub:
+        settings = settings_of(tmp_path, "hf:u/r:Q8_0", MODEL_ENDPOINT=hub.url)
+
+        path = file_of(settings, progress=lambda label, done, total: None)
+        again = file_of(settings)
+
+    assert path == again == tmp_path / ".node-llama-cpp/models/hf_u_r_r.Q8_0.gguf"
+    assert hub.paths == [
+        "/v2/u/r/manifests/Q8_0",
+        "/u/r/resolve/main/x/r-Q8_0.gguf?download=true",
+    ]
+    assert hub.requests[0]["user-agent"] == "llama-cpp"
+
+
+@pytest.mark.parametrize("answer", [b"", b"[]", b"{}", b'{"ggufFile":{"rfilename":7}}', b"<html>"])
+def test_a_manifest_that_names_no_file_is_refused(answer: bytes, tmp_path: Path) -> None:
+    with FileServer(answer) as hub:
+        settings = settings_of(tmp_path, "hf:u/r", HF_ENDPOINT=hub.url)
+
+        with pytest.raises(EmbedderError, match="names no GGUF file"):
+            file_of(settings, progress=lambda label, done, total: None)
