@@ -151,10 +151,6 @@ def test_a_named_provider_is_kept_without_its_key(home: Home) -> None:
         ("gemini", "gemini-embedding-001"),
         ("voyage", "voyage-4-large"),
         ("mistral", "mistral-embed"),
-        (
-            "local",
-            "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf",
-        ),
     ],
 )
 def test_a_provider_that_does_not_exist_yet_says_so(home: Home, name: str, model: str) -> None:
