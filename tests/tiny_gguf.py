@@ -23,65 +23,100 @@ def bert(
     *,
     pooling: gguf.PoolingType | None = gguf.PoolingType.MEAN,
     context: int = CONTEXT,
-    seed: int = 7,
     architecture: str = "bert",
 ) -> Path:
-    """A BERT with a WordPiece vocabulary of a few words and every ASCII character."""
-    random = np.random.default_rng(seed)
-    writer = gguf.GGUFWriter(str(path), architecture)
-    writer.add_name("tiny")
-    writer.add_context_length(context)
-    writer.add_embedding_length(DIMS)
-    writer.add_block_count(_LAYERS)
-    writer.add_feed_forward_length(_FEED_FORWARD)
-    writer.add_head_count(_HEADS)
-    writer.add_layer_norm_eps(1e-12)
-    writer.add_causal_attention(False)
+    """Every token sees every other."""
+    model = _Model(path, architecture, context)
     if pooling is not None:
-        writer.add_pooling_type(pooling)
-    tokens = _vocabulary()
-    writer.add_tokenizer_model("bert")
-    writer.add_tokenizer_pre("default")
-    writer.add_token_type_count(2)
-    writer.add_token_list(tokens)
-    writer.add_token_types(
-        [gguf.TokenType.CONTROL if token in _SPECIAL else gguf.TokenType.NORMAL for token in tokens]
-    )
-    writer.add_unk_token_id(1)
-    writer.add_sep_token_id(SEP)
-    writer.add_pad_token_id(0)
-    writer.add_bos_token_id(CLS)
-    writer.add_eos_token_id(SEP)
-    writer.add_mask_token_id(4)
-
-    def matrix(name: str, *shape: int) -> None:
-        values = random.standard_normal(shape) * (0.5 if "embd" in name else shape[-1] ** -0.5)
-        writer.add_tensor(name, values.astype(np.float32))
-
-    def norm(name: str) -> None:
-        writer.add_tensor(f"{name}.weight", np.ones(DIMS, np.float32))
-        writer.add_tensor(f"{name}.bias", np.zeros(DIMS, np.float32))
-
-    def linear(name: str, rows: int, columns: int) -> None:
-        matrix(f"{name}.weight", rows, columns)
-        writer.add_tensor(f"{name}.bias", np.zeros(rows, np.float32))
-
-    matrix("token_embd.weight", len(tokens), DIMS)
-    matrix("position_embd.weight", context, DIMS)
-    matrix("token_types.weight", 2, DIMS)
-    norm("token_embd_norm")
+        model.writer.add_pooling_type(pooling)
+    model.writer.add_causal_attention(False)
+    model.writer.add_layer_norm_eps(1e-12)
+    model.vocabulary()
+    model.matrix("token_embd.weight", len(model.tokens), DIMS)
+    model.matrix("position_embd.weight", context, DIMS)
+    model.matrix("token_types.weight", 2, DIMS)
+    model.norm("token_embd_norm", with_bias=True)
     for layer in range(_LAYERS):
         for part in ("attn_q", "attn_k", "attn_v", "attn_output"):
-            linear(f"blk.{layer}.{part}", DIMS, DIMS)
-        norm(f"blk.{layer}.attn_output_norm")
-        linear(f"blk.{layer}.ffn_up", _FEED_FORWARD, DIMS)
-        linear(f"blk.{layer}.ffn_down", DIMS, _FEED_FORWARD)
-        norm(f"blk.{layer}.layer_output_norm")
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return path
+            model.linear(f"blk.{layer}.{part}", DIMS, DIMS)
+        model.norm(f"blk.{layer}.attn_output_norm", with_bias=True)
+        model.linear(f"blk.{layer}.ffn_up", _FEED_FORWARD, DIMS)
+        model.linear(f"blk.{layer}.ffn_down", DIMS, _FEED_FORWARD)
+        model.norm(f"blk.{layer}.layer_output_norm", with_bias=True)
+    return model.written()
+
+
+def llama(path: Path) -> Path:
+    """A model that was made to write: a token sees those before it, and no pooling is named."""
+    model = _Model(path, "llama", CONTEXT)
+    model.writer.add_head_count_kv(_HEADS)
+    model.writer.add_layer_norm_rms_eps(1e-5)
+    model.writer.add_rope_dimension_count(DIMS // _HEADS)
+    model.vocabulary()
+    model.matrix("token_embd.weight", len(model.tokens), DIMS)
+    model.matrix("output.weight", len(model.tokens), DIMS)
+    model.norm("output_norm")
+    for layer in range(_LAYERS):
+        model.norm(f"blk.{layer}.attn_norm")
+        for part in ("attn_q", "attn_k", "attn_v", "attn_output"):
+            model.matrix(f"blk.{layer}.{part}.weight", DIMS, DIMS)
+        model.norm(f"blk.{layer}.ffn_norm")
+        for part in ("ffn_up", "ffn_gate"):
+            model.matrix(f"blk.{layer}.{part}.weight", _FEED_FORWARD, DIMS)
+        model.matrix(f"blk.{layer}.ffn_down.weight", DIMS, _FEED_FORWARD)
+    return model.written()
+
+
+class _Model:
+    def __init__(self, path: Path, architecture: str, context: int) -> None:
+        self.path = path
+        self.random = np.random.default_rng(7)
+        self.tokens = _vocabulary()
+        self.writer = gguf.GGUFWriter(str(path), architecture)
+        self.writer.add_context_length(context)
+        self.writer.add_embedding_length(DIMS)
+        self.writer.add_block_count(_LAYERS)
+        self.writer.add_feed_forward_length(_FEED_FORWARD)
+        self.writer.add_head_count(_HEADS)
+
+    def vocabulary(self) -> None:
+        """WordPiece, with a few words and every ASCII character."""
+        kinds = [
+            gguf.TokenType.CONTROL if token in _SPECIAL else gguf.TokenType.NORMAL
+            for token in self.tokens
+        ]
+        self.writer.add_tokenizer_model("bert")
+        self.writer.add_tokenizer_pre("default")
+        self.writer.add_token_type_count(2)
+        self.writer.add_token_list(self.tokens)
+        self.writer.add_token_types(kinds)
+        self.writer.add_pad_token_id(0)
+        self.writer.add_unk_token_id(1)
+        self.writer.add_bos_token_id(CLS)
+        self.writer.add_eos_token_id(SEP)
+        self.writer.add_sep_token_id(SEP)
+        self.writer.add_mask_token_id(4)
+
+    def matrix(self, name: str, *shape: int) -> None:
+        spread = 0.5 if "embd" in name else shape[-1] ** -0.5
+        values = self.random.standard_normal(shape) * spread
+        self.writer.add_tensor(name, values.astype(np.float32))
+
+    def norm(self, name: str, *, with_bias: bool = False) -> None:
+        self.writer.add_tensor(f"{name}.weight", np.ones(DIMS, np.float32))
+        if with_bias:
+            self.writer.add_tensor(f"{name}.bias", np.zeros(DIMS, np.float32))
+
+    def linear(self, name: str, rows: int, columns: int) -> None:
+        self.matrix(f"{name}.weight", rows, columns)
+        self.writer.add_tensor(f"{name}.bias", np.zeros(rows, np.float32))
+
+    def written(self) -> Path:
+        self.writer.write_header_to_file()
+        self.writer.write_kv_data_to_file()
+        self.writer.write_tensors_to_file()
+        self.writer.close()
+        return self.path
 
 
 def _vocabulary() -> list[str]:

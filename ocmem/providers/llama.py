@@ -96,8 +96,10 @@ def load(path: Path, *, context: int, threads: int, pooling: int = MODEL_POOLING
     """The model in that file. ImportError if there is no llama.cpp."""
     try:
         return _loaded(path, context, threads, pooling, _NO_LOG)
-    except RuntimeError:
+    except (RuntimeError, MemoryError):
         why = _reason(path, context, threads, pooling)
+    except OSError as error:
+        why = str(error)
     raise EmbedderError(
         f"llama.cpp cannot load {path}: {why}",
         hint="the file may be damaged, or newer than xllamacpp: pip install -U xllamacpp",

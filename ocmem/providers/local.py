@@ -42,17 +42,23 @@ class ModelFile:
     def path(self, *, is_hurried: bool) -> Path:
         """The file's path; what is here is used without asking anybody."""
         wanted = models.parse(self.text, hub=self.hub)
-        if wanted is None:
-            places = models.candidates(self.text, directory=self.directory)
-            found = next((place for place in places if place.is_file()), None)
-            if found is None:
-                raise EmbedderError(f'No model file found at "{places[0]}"', hint=_SEE_PATH)
-            return found
-        names = wanted.names if isinstance(wanted, WebRepository) else [wanted.name]
-        here = models.find(names, directory=self.directory)
+        try:
+            here = self._here(wanted)
+        except OSError as error:
+            raise EmbedderError(f"{error.filename} cannot be read: {error.strerror}") from error
         return here or self._fetched(wanted, is_hurried=is_hurried)
 
-    def _fetched(self, wanted: WebFile | WebRepository, *, is_hurried: bool) -> Path:
+    def _here(self, wanted: WebFile | WebRepository | None) -> Path | None:
+        if wanted is None:
+            places = models.candidates(self.text, directory=self.directory)
+            return next((place for place in places if place.is_file()), None)
+        names = wanted.names if isinstance(wanted, WebRepository) else [wanted.name]
+        return models.find(names, directory=self.directory)
+
+    def _fetched(self, wanted: WebFile | WebRepository | None, *, is_hurried: bool) -> Path:
+        if wanted is None:
+            place, *_ = models.candidates(self.text, directory=self.directory)
+            raise EmbedderError(f'No model file found at "{place}"', hint=_SEE_PATH)
         absent = f"the model {self.text} is not in {self.directory}"
         if self.is_offline:
             raise EmbedderError(f"--offline: {absent}, and was not downloaded", hint=_BY_HAND)
@@ -61,9 +67,9 @@ class ModelFile:
         from ocmem.providers import download, web
 
         if isinstance(wanted, WebRepository):
-            place = web.Place(wanted.manifest_url, self.token)
-            answer = web.fetch_small(place, user_agent=_MANIFEST_AGENT)
-            wanted = wanted.file(_file_named_in(answer, place.shown))
+            manifest = web.Place(wanted.manifest_url, self.token)
+            answer = web.fetch_small(manifest, user_agent=_MANIFEST_AGENT)
+            wanted = wanted.file(_file_named_in(answer, manifest.shown))
         parts = wanted.parts()
         missing = [part for part in parts if not (self.directory / part.name).is_file()]
         for part in missing:

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
@@ -62,7 +63,7 @@ class WebRepository:
     def names(self) -> list[str]:
         """Patterns of the names under which it may be here already."""
         bases = [f".{self.tag.upper()}"] if self.tag else [f".{_USUAL_QUANT}", ""]
-        return [self._base + base + end for base in bases for end in (".gguf", f"{_ANY_COUNT}")]
+        return [self._base + base + end for base in bases for end in (".gguf", _ANY_COUNT)]
 
     def file(self, path: str) -> WebFile:
         """The file that the manifest named."""
@@ -99,7 +100,9 @@ def candidates(text: str, *, directory: Path) -> list[Path]:
 def find(names: list[str], *, directory: Path) -> Path | None:
     """The first part of a model that is completely in the directory."""
     for name in names:
-        found = sorted(directory.glob(name)) if name.endswith(_ANY_COUNT) else [directory / name]
+        found = [directory / name]
+        if name.endswith(_ANY_COUNT):
+            found = sorted(directory.glob(escape(name.removesuffix(_ANY_COUNT)) + _ANY_COUNT))
         for path in found:
             parts = WebFile(path.name, "").parts()
             if all((directory / part.name).is_file() for part in parts):

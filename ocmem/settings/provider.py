@@ -1,6 +1,7 @@
 """Which embedding provider a search uses, and with which endpoint and key."""
 
 import importlib.util
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -232,7 +233,9 @@ def _local(request: Request) -> ProviderChoice:
 def _has_local_model(request: Request) -> bool:
     path = request.local.model_path or ""
     is_remote = path.lower().startswith(("hf:", "http:", "https:"))
-    return not request.is_newer and bool(path) and not is_remote and Path(path).is_file()
+    # Not Path.is_file(): it raises where a folder above may not be entered.
+    is_file = os.path.isfile(path)  # noqa: PTH113
+    return not request.is_newer and is_file and not is_remote
 
 
 def _compatible(name: str, request: Request, credentials: Credentials) -> Service | None:

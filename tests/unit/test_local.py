@@ -162,6 +162,18 @@ def test_the_vectors_of_the_tokens_are_pooled_as_the_model_says(
     assert sum(vector == pytest.approx(other, abs=1e-5) for other in others) == 1
 
 
+@needs_llama
+def test_a_model_that_was_made_to_write_gives_its_last_tokens_vector(tmp_path: Path) -> None:
+    model = tiny_gguf.llama(tmp_path / "m.gguf")
+    embedder = local.connect(settings_of(tmp_path, model))
+
+    first, _, again = embedder.embed_documents([TEXT, "bread", TEXT], timeout_s=TIMEOUT_S)
+
+    assert first == again  # nothing is left of the texts before
+    last = token_vectors(model, TEXT)[-1]
+    assert first == pytest.approx(local.normalized(last), abs=1e-5)
+
+
 def token_vectors(model: Path, text: str) -> list[list[float]]:
     """What the model makes of each token, by a way of its own: no pooling, and as JSON."""
     engine = llama.load(model, context=tiny_gguf.CONTEXT, threads=1, pooling=llama.POOLING_NONE)
