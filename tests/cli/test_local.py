@@ -209,3 +209,39 @@ def test_an_interrupted_download_goes_on_in_the_next_run(notes: Program, model: 
     assert done.code == 0, done.err
     assert hub.requests[0]["range"] == "bytes=100000-"
     assert not part.exists()
+
+
+def test_a_models_folder_that_may_not_be_entered_is_named(
+    notes: Program, permissions: None
+) -> None:
+    folder = notes.home / "closed"
+    folder.mkdir()
+    notes.configure(
+        provider="local", local={"modelPath": "hf:u/r/m.gguf", "modelCacheDir": str(folder)}
+    )
+    folder.chmod(0)
+
+    try:
+        done = notes("index", bound=True)
+    finally:
+        folder.chmod(0o700)
+
+    assert done.code == 1
+    assert f"Memory index failed (main): {folder}" in done.err
+    assert "cannot be read: Permission denied" in done.err
+
+
+def test_an_automatic_choice_survives_a_model_behind_a_closed_door(
+    notes: Program, model: Path, permissions: None
+) -> None:
+    folder = notes.home / "closed"
+    folder.mkdir()
+    notes.configure(local={"modelPath": str(model.rename(folder / model.name))})
+    folder.chmod(0)
+
+    try:
+        found = notes("search", "boat", "--json", bound=True)
+    finally:
+        folder.chmod(0o700)
+
+    assert (found.code, found.json["provider"]) == (0, "builtin")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from ocmem.errors import EmbedderError
-from ocmem.providers import download, web
+from ocmem.providers import download
 from ocmem.providers.web import Place
 from tests.file_server import FileServer
 
@@ -371,25 +371,6 @@ def test_of_two_downloads_at_once_the_second_waits_and_finds_the_file(
     assert second.notices == ["another process is downloading m.gguf; waiting"]
     assert (second.reports, len(server.requests)) == ([], 1)
     assert run.left == ["m.gguf"]
-
-
-def test_a_small_document_is_asked_for_until_it_comes(server: FileServer) -> None:
-    server.data, server.statuses = b"{}", [500, 503]
-    slept: list[float] = []
-
-    data = web.fetch_small(Place(server.url, TOKEN), user_agent="ua", sleep=slept.append)
-
-    assert (data, slept) == (b"{}", [0.5, 1.0])
-    assert server.requests[-1]["user-agent"] == "ua"
-
-
-def test_a_document_that_never_ends_is_refused(server: FileServer) -> None:
-    with pytest.raises(EmbedderError, match="answers with too much"):
-        web.fetch_small(Place(server.url), user_agent="ua")
-
-
-def test_a_token_is_in_no_representation() -> None:
-    assert TOKEN not in repr(Place("http://x", TOKEN))
 
 
 def test_the_lock_is_free_after_a_failure(server: FileServer, run: Run) -> None:
