@@ -126,7 +126,8 @@ def _probe(settings: Settings, notice: Notice, *, dims: int | None) -> str | Non
         return settings.provider.missing or "provider none: keywords only, as configured"
     try:
         provider = embedder.connect(settings, notice)
-        (vector,) = provider.embed_documents(["ping"], timeout_s=PROBE_TIMEOUT_S)
+        timeout_s = embedder.timeout_s(settings.provider.id, PROBE_TIMEOUT_S)
+        (vector,) = provider.embed_documents(["ping"], timeout_s=timeout_s)
     except EmbedderError as error:
         return str(error)
     if dims is not None and len(vector) != dims:

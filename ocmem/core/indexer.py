@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ocmem.core import chunker, embedder, embedding, fingerprint, utf16
-from ocmem.core.embedder import Embedder, Identity
+from ocmem.core.embedder import Embedder, Identity, Progress
 from ocmem.core.embedding import Embedding
 from ocmem.core.scan import Clock
 from ocmem.core.store import Connection, rows, vectors
@@ -17,7 +17,6 @@ from ocmem.settings import Settings
 DOCUMENT_TIMEOUT_S = 120.0
 _WINDOW_BYTES = 4_000_000
 
-Progress = Callable[[str, int, int], None]
 Log = Callable[[str], None]
 Read = tuple[SourceFile, int]  # a file, and when it was read
 Window = Sequence[tuple[SourceFile, int, list[ChunkRow]]]
@@ -135,7 +134,7 @@ class Indexer:
         for at, answer in embedder.embed_groups(
             self.connect(),
             [[chunk.text for chunk in group] for group in missing],
-            timeout_s=DOCUMENT_TIMEOUT_S,
+            timeout_s=embedder.timeout_s(self.identity.provider, DOCUMENT_TIMEOUT_S),
             deadline=self.deadline,
         ):
             fresh = [
