@@ -51,8 +51,8 @@ def create_schema(db: Connection, *, with_fts: bool) -> None:
 
 
 def is_index(db: Connection) -> bool:
-    """Whether the file has the tables of an index; an empty file counts as none."""
-    return {"meta", "files", "chunks"} <= db.tables
+    """As `Connection.is_index`."""
+    return db.is_index
 
 
 def refuse_foreign(db: Connection) -> None:
