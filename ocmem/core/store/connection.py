@@ -5,7 +5,7 @@ import importlib.util
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -118,6 +118,27 @@ class Connection:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
             raise
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Several reads that see one state of the file."""
+        self.run("SAVEPOINT snapshot")
+        try:
+            yield
+        finally:
+            with self.translated():
+                self._db.execute("RELEASE snapshot")
+
+    def pieces(
+        self, table: str, column: str, rowid: int, offsets: Iterable[int], *, size: int
+    ) -> list[bytes]:
+        """Parts of one large blob, without reading the whole."""
+        found: list[bytes] = []
+        with self.translated(), self._db.blob_open("main", table, column, rowid, False) as blob:
+            for offset in offsets:
+                blob.seek(offset)
+                found.append(blob.read(size))
+        return found
 
     def has_table(self, name: str) -> bool:
         return bool(self.rows(sql.HAS_TABLE, {"name": name}))
