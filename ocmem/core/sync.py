@@ -100,6 +100,8 @@ class Sync:
 
     def _open_live(self, path: Path) -> Connection | None:
         live = open_existing(path)
+        if live is None and swap.put_back(path):
+            live = open_existing(path)
         if live is None:
             return None
         try:
