@@ -242,12 +242,22 @@ def index(
         ProviderName | None,
         typer.Option(help="The index that searches with this --provider use."),
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Only say what would be embedded, sent where, at what cost."
+        ),
+    ] = False,
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Give up at once if another run holds the index.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> int:
     """Bring the index up to date with the files."""
+    if dry_run:
+        from ocmem.cli import dry_run as preview
+
+        return preview.run(force=force, provider=provider, as_json=json, given=ctx.obj)
     from ocmem.cli import index as command
 
     return command.run(

@@ -64,6 +64,19 @@ def uses_cache(settings: Settings, identity: Identity) -> bool:
     return settings.search.cache_enabled and identity.costs
 
 
+def request_groups(
+    chunks: list[ChunkRow], *, group_bytes: int, most: int | None
+) -> list[list[ChunkRow]]:
+    """Chunks in runs that fit one request, by their size and by their number."""
+    positions = embedder.groups_of([chunk.text for chunk in chunks], group_bytes=group_bytes)
+    step = most or max(1, len(chunks))
+    return [
+        [chunks[at] for at in group[start : start + step]]
+        for group in positions
+        for start in range(0, len(group), step)
+    ]
+
+
 @dataclass(slots=True)
 class Indexer:
     """Writes files into `db`. `mirror` also gets every paid vector, in case this run is killed."""
@@ -172,15 +185,8 @@ class Indexer:
         return [group for chunks in per_file for group in self._groups(chunks)]
 
     def _groups(self, chunks: list[ChunkRow]) -> list[list[ChunkRow]]:
-        positions = embedder.groups_of(
-            [chunk.text for chunk in chunks], group_bytes=self.connect().group_bytes
-        )
-        most = self.settings.search.remote.max_items or len(chunks)
-        return [
-            [chunks[at] for at in group[start : start + most]]
-            for group in positions
-            for start in range(0, len(group), most)
-        ]
+        most = self.settings.search.remote.max_items
+        return request_groups(chunks, group_bytes=self.connect().group_bytes, most=most)
 
     def _check(self, fresh: Sequence[tuple[str, Embedding]]) -> None:
         for _, vector in fresh:
