@@ -295,6 +295,17 @@ def status(
 
 
 @_command
+def warmup(
+    ctx: typer.Context,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+) -> int:
+    """Load the model, downloading it if need be, and say when a search would be quick."""
+    from ocmem.cli import warmup as command
+
+    return command.run(as_json=json, given=ctx.obj)
+
+
+@_command
 def ls(
     ctx: typer.Context,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,

@@ -63,7 +63,7 @@ class Health:
 
 
 def health(settings: Settings, *, deep: bool, notice: Notice = no_notice) -> Health:
-    """Look at files and index; with `deep`, ask the provider for one embedding."""
+    """Look at files and index; with `deep`, run a query, and ask the provider for an embedding."""
     found = Health(settings)
     db = open_existing(settings.index_path, "read")
     if db is None:
@@ -74,6 +74,9 @@ def health(settings: Settings, *, deep: bool, notice: Notice = no_notice) -> Hea
         with db:
             rows.refuse_foreign(db)
             _look_at_vectors(found, db)
+            if deep and db.has_vectors:
+                found.vector_error = vectors.trouble(db)
+                found.vector_available = found.vector_error is None
             _count(found, db if rows.is_index(db) else None)
     if deep:
         found.was_probed = True

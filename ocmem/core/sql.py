@@ -203,6 +203,7 @@ SCAN_VEC: Final = """
      WHERE c.model = :model AND c.source IN (SELECT value FROM json_each(:sources))
   ORDER BY distance ASC, c.rowid LIMIT :limit
 """
+PROBE_VEC: Final = "SELECT id FROM chunks_vec WHERE embedding MATCH :query AND k = 1"
 COSINE_DISTANCE: Final = "SELECT coalesce(vec_distance_cosine(:stored, :query), 1.0)"
 VEC_PLACES: Final = """
     SELECT v.id, v.chunk_id, v.chunk_offset

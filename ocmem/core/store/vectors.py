@@ -8,6 +8,7 @@ from typing import Literal
 
 from ocmem.core import embedding, sql
 from ocmem.core.store.connection import Connection
+from ocmem.errors import IndexUnavailable
 from ocmem.model import Candidate, Vector
 
 Precision = Literal["float32", "float64"]
@@ -53,6 +54,18 @@ def nearest(
         bound = {"query": blob, "model": model, "sources": json.dumps(sources), "limit": limit}
         found = [Candidate(id, 1 - distance) for id, distance in db.rows(sql.SCAN_VEC, bound)]
     return found
+
+
+def trouble(db: Connection) -> str | None:
+    """Why the vector table cannot be searched; None if a query goes through."""
+    dims = dims_of(db)
+    if dims is None:
+        return None
+    try:
+        db.rows(sql.PROBE_VEC, {"query": embedding.float32_blob([1.0] + [0.0] * (dims - 1))})
+    except IndexUnavailable as error:
+        return str(error)
+    return None
 
 
 def cosines(
