@@ -9,6 +9,7 @@
 From another process: `python -m tests.fake_provider --mode words --dims 8 --log requests.jsonl`.
 """
 
+from tests.fake_provider.batches import JobScript
 from tests.fake_provider.faults import FOREVER, AnyKind, Kind, Rule
 from tests.fake_provider.record import Recorded
 from tests.fake_provider.server import FakeProvider
@@ -18,6 +19,7 @@ __all__ = [
     "FOREVER",
     "AnyKind",
     "FakeProvider",
+    "JobScript",
     "Kind",
     "Mode",
     "Recorded",

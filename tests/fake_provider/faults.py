@@ -32,9 +32,17 @@ WireKind = Literal[
     "slow_body", "wrong_content_type", "bad_encoding", "gzip", "huge",
 ]  # fmt: skip
 
-AnyKind = Literal[Kind, WireKind]
+JobKind = Literal[
+    # what becomes of a job; the rule is matched when the job is created
+    "job_fail", "job_expire", "job_stuck", "job_no_output", "job_partial", "job_line_error",
+    "job_error_file_404", "job_unknown_id", "job_broken_line",
+    # there are no jobs
+    "batch_unavailable",
+]  # fmt: skip
 
-LASTING: Final = frozenset({"too_many_items"})
+AnyKind = Literal[Kind, WireKind, JobKind]
+
+LASTING: Final = frozenset({"too_many_items", "batch_unavailable"})
 """Kinds that describe what a service is like, so they strike for ever unless told otherwise."""
 
 
@@ -64,6 +72,8 @@ class RuleOptions(TypedDict, total=False):
     limit: int
     content_type: str
     encoding: str
+    error_file: bool | None
+    is_plain: bool
     position: int | None
 
 
@@ -83,6 +93,12 @@ class Rule:
     to `location`, or else where `to` says: the same address, another port, another name of this
     host, or round in circles; `hops` of them come before the answer. `limit` is the most texts
     that a request may have. `encoding` is how a badly encoded answer is, else not UTF-8.
+
+    A fault in one line of a job is in that with the `custom_id` or at the `position`, or else in
+    the last. With a `code` a line holds the refusal of its request, without one the request
+    never ran; `is_plain` makes the refusal a text instead of an object. `error_file` says
+    whether there is one: after a failure there is unless told, and a line's error is in the
+    output unless told.
     """
 
     kind: AnyKind
@@ -109,6 +125,8 @@ class Rule:
     limit: int = 0
     content_type: str = "text/plain"
     encoding: str = ""
+    error_file: bool | None = None
+    is_plain: bool = False
     position: int | None = None
     used: int = field(default=0, init=False)
 
@@ -135,6 +153,8 @@ class Rule:
         operation = request.operation or ""
         if self.kind == "too_many_items":
             return operation.startswith("embed") and len(request.texts) > self.limit
+        if self.kind in get_args(JobKind):
+            return operation == "batch_create"
         if self.kind in get_args(ContentKind):
             return operation.startswith("embed") or operation == "file_content"
         return True

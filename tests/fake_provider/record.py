@@ -33,6 +33,8 @@ class Recorded:
     body: object = None
     dialect: str | None = None
     operation: str | None = None
+    target: str = ""
+    """The id of the file or job that is asked for."""
     texts: list[str] = field(default_factory=list)
     custom_ids: list[str] = field(default_factory=list)
     """One for each text of a batch file."""
