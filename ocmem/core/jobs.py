@@ -2,20 +2,24 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 from typing import Literal, Protocol, cast
 
 from ocmem.core.embedder import Notice, no_notice
 from ocmem.errors import EmbedderError
 from ocmem.model import Vector
 from ocmem.settings import Settings
+from ocmem.settings.provider import SERVICES as KNOWN_SERVICES
 
 SERVICES = {
     "openai": "ocmem.providers.openai_jobs",
     "voyage": "ocmem.providers.openai_jobs",
     "gemini": "ocmem.providers.gemini_jobs",
 }
+
+LARGE_BACKFILL = 5000  # chunks
 
 Take = Callable[[str, Vector | str], None]  # a custom id, and its vector or why there is none
 
@@ -72,7 +76,31 @@ class Batching:
     wanted: bool | None = None
     polls: bool = True  # a search only looks at the list, and asks nobody
     service: JobService | None = None  # connected when first needed, unless given
-    time: Time = Time()
+    time: Time = field(default_factory=Time)
+
+
+AS_CONFIGURED = Batching()
+ONLY_LOOKING = Batching(polls=False)
+
+
+def ledger_path(index: Path) -> Path:
+    """Where the jobs of an index are remembered."""
+    return index.with_name(f"{index.name}.jobs.json")
+
+
+def may_be_used(settings: Settings, batching: Batching) -> bool:
+    """Whether a run has to think of batch jobs at all."""
+    is_wanted = batching.wanted or (batching.polls and settings.search.remote.batch.enabled)
+    return is_wanted or ledger_path(settings.index_path).exists()
+
+
+def would_be_cheaper(settings: Settings, batching: Batching) -> bool:
+    """Whether jobs are off where they would work; of a compatible server nobody knows."""
+    choice = settings.provider
+    is_off = batching.wanted is None and not settings.search.remote.batch.enabled
+    if choice.id not in SERVICES or choice.endpoint is None or not is_off:
+        return False
+    return choice.endpoint.base_url.rstrip("/") == KNOWN_SERVICES[choice.id].url
 
 
 def connect(settings: Settings, notice: Notice = no_notice) -> JobService:
