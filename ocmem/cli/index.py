@@ -8,13 +8,15 @@ from ocmem.cli import common, wire
 from ocmem.cli.common import Given
 from ocmem.core import embedder, files
 from ocmem.core.indexer import Log
+from ocmem.core.jobs import Batching
 from ocmem.errors import IndexBusy, OcmemError, SettingsError, UsageError
-from ocmem.model import SyncReport
+from ocmem.model import Pending, SyncReport
 from ocmem.settings import Settings
 
 
-def run(*, force: bool, waits: bool, as_json: bool, given: Given) -> int:
+def run(*, force: bool, waits: bool, batch: bool | None, as_json: bool, given: Given) -> int:
     is_quiet = bool(given.get("quiet"))
+    batching = Batching(wanted=batch)
     code = 0
     entries: list[object] = []
     for settings in common.each_agent(given):
@@ -25,7 +27,9 @@ def run(*, force: bool, waits: bool, as_json: bool, given: Given) -> int:
             _introduce(settings)
         try:
             log = common.log(given, as_json=as_json)
-            report = _index(settings, force=force, waits=waits, is_quiet=is_quiet, log=log)
+            report = _index(
+                settings, force=force, waits=waits, batching=batching, is_quiet=is_quiet, log=log
+            )
         except (SettingsError, UsageError):
             raise
         except OcmemError as error:
@@ -38,30 +42,38 @@ def run(*, force: bool, waits: bool, as_json: bool, given: Given) -> int:
             continue
         entries.append(wire.report(settings.agent_id, report))
         if not as_json and not is_quiet:
-            print(f"Memory index updated ({settings.agent_id}).")
+            print(_headline(settings.agent_id, report))
         for issue in report.issues:
             common.warn(issue.message)
             code = 1 if issue.serious else code
         if not is_quiet and not as_json:
             print(_summary(report), file=sys.stderr)
+        if report.pending is not None and not is_quiet:
+            print(f"hint: {_advice(report.pending)}", file=sys.stderr)
     if as_json:
         print(wire.document(entries))
     return code
 
 
 def _index(
-    settings: Settings, *, force: bool, waits: bool, is_quiet: bool, log: Log
+    settings: Settings,
+    *,
+    force: bool,
+    waits: bool,
+    batching: Batching,
+    is_quiet: bool,
+    log: Log,
 ) -> SyncReport | None:
     progress = common.ProgressLine(is_quiet=is_quiet)
     backend = BuiltinBackend(settings, progress, log=log, notice=progress.notice)
     try:
-        return backend.index(force=force, wait_s=0)
+        return backend.index(force=force, wait_s=0, batching=batching)
     except IndexBusy as error:
         if not is_quiet:
             common.warn(f"{error}; {'waiting' if waits else 'nothing done'}")
         if not waits:
             return None
-        return backend.index(force=force, wait_s=math.inf)
+        return backend.index(force=force, wait_s=math.inf, batching=batching)
     finally:
         progress.clear()
 
@@ -85,6 +97,26 @@ def _introduce(settings: Settings) -> None:
     if choice.fallback is not None:
         print(f"Fallback: {choice.fallback.origin}")
     print()
+
+
+def _headline(agent_id: str, report: SyncReport) -> str:
+    pending = report.pending
+    if pending is None:
+        return f"Memory index updated ({agent_id})."
+    what = f"{_count(pending.waiting, 'chunk')} left for the next run"
+    if pending.jobs:
+        jobs, chunks = _count(pending.jobs, "batch job"), _count(pending.chunks, "chunk")
+        what = f"{jobs} with {chunks} {'is' if pending.jobs == 1 else 'are'} under way"
+    return f"Memory index pending ({agent_id}): {what}."
+
+
+def _advice(pending: Pending) -> str:
+    more = f"; {_count(pending.waiting, 'more chunk')} to hand in" if pending.waiting else ""
+    return f"run ocmem index later to fetch what is done{more}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _summary(report: SyncReport) -> str:

@@ -8,7 +8,7 @@ from ocmem.core import jsjson
 from ocmem.core.citation import citation
 from ocmem.core.listing import Listed
 from ocmem.core.reader import Excerpt
-from ocmem.model import Explanation, Hit, SyncReport
+from ocmem.model import Explanation, Hit, Pending, SyncReport
 from ocmem.settings import Fallback
 
 document = jsjson.pretty
@@ -81,7 +81,7 @@ def listing(agent_id: str, files: Sequence[Listed]) -> dict[str, Any]:
 
 
 def report(agent_id: str, done: SyncReport) -> dict[str, Any]:
-    return {
+    fields: dict[str, Any] = {
         "agentId": agent_id,
         "files": {
             "scanned": done.scanned,
@@ -95,6 +95,14 @@ def report(agent_id: str, done: SyncReport) -> dict[str, Any]:
         "seconds": round(done.seconds, 3),
         "issues": [issue.message for issue in done.issues],
     }
+    if done.pending is not None:
+        fields["pending"] = pending(done.pending)
+    return fields
+
+
+def pending(left: Pending) -> dict[str, int]:
+    fields = {"jobs": left.jobs, "chunks": left.chunks}
+    return {**fields, "waiting": left.waiting} if left.waiting else fields
 
 
 def excerpt(read: Excerpt) -> str:

@@ -8,7 +8,7 @@ from typing import Protocol
 from ocmem.core import embedding, jobs, ledger
 from ocmem.core.embedder import Notice
 from ocmem.core.embedding import Embedding
-from ocmem.core.jobs import Ask, Batching, JobService, JobState, Time
+from ocmem.core.jobs import FAILURE_LIMIT, Ask, Batching, JobService, JobState, Time
 from ocmem.core.ledger import Entry, Ledger, Owner
 from ocmem.errors import EmbedderError, IndexReadOnly, NoBatchApi, ServiceRefused
 from ocmem.model import BatchState, Pending, Vector
@@ -17,7 +17,6 @@ from ocmem.settings.search import Batch
 
 MOST_LINES = 50_000
 MOST_BYTES = 190_000_000
-FAILURE_LIMIT = 2
 _LONGEST_PAUSE_S = 60.0
 _SHORTEST_PAUSE_S = 0.1
 _VECTORS_PER_WRITE = 200

@@ -19,6 +19,7 @@ SERVICES = {
     "gemini": "ocmem.providers.gemini_jobs",
 }
 
+FAILURE_LIMIT = 2  # in a row; then no more jobs are made in that run
 LARGE_BACKFILL = 5000  # chunks
 
 Take = Callable[[str, Vector | str], None]  # a custom id, and its vector or why there is none
