@@ -10,6 +10,7 @@ from ocmem.core import embedder, freshness, indexer, jobs, lock, sql, utf16
 from ocmem.core.embedder import Embedder, Notice, no_notice
 from ocmem.core.indexer import Log, Progress
 from ocmem.core.jobs import Batching
+from ocmem.core.merge import Evidence, Yardstick
 from ocmem.core.scan import Clock
 from ocmem.core.search import Mode, Searcher, Wanted
 from ocmem.core.store import Connection, open_existing, rows, vectors
@@ -36,6 +37,9 @@ class Answer:
     warnings: tuple[str, ...] = ()
     why_empty: str | None = None
     hint: str | None = None
+    failure: EmbedderError | None = None  # the provider was asked, and could not answer
+    yardstick: Yardstick | None = None  # with `evidence`, where hits are to be compared
+    evidence: tuple[Evidence, ...] = ()  # one for each hit
 
 
 @dataclass(slots=True)
@@ -106,6 +110,9 @@ class BuiltinBackend:
                 warnings=tuple(self._warnings),
                 why_empty=None if hits else self._why_empty(searcher),
                 hint=self._trouble.hint if self._trouble else None,
+                failure=self._trouble,
+                yardstick=searcher.yardstick() if wanted.compares else None,
+                evidence=tuple(map(searcher.evidence, hits)) if wanted.compares else (),
             )
 
     # --- sync before search ----------------------------------------------------------------------

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ocmem import settings as config
-from ocmem.errors import OcmemError, UsageError
+from ocmem.errors import EmbedderError, OcmemError, UsageError
 from ocmem.model import Source
 from ocmem.settings import Overrides, Settings
 
@@ -21,7 +21,11 @@ _PROGRESS_AFTER_S = 0.4
 
 
 def overrides(
-    given: Given, *, provider: str | None = None, sources: tuple[Source, ...] = ()
+    given: Given,
+    *,
+    provider: str | None = None,
+    sources: tuple[Source, ...] = (),
+    failure: str | None = None,
 ) -> Overrides:
     """The global options, checked."""
     profile = given.get("profile")
@@ -45,18 +49,38 @@ def overrides(
         provider=provider,
         sources=sources,
         offline=bool(given.get("offline")),
+        failure=failure,
     )
 
 
 def one_agent(given: Given, **options: Any) -> Settings:  # noqa: ANN401
     """The settings of the agent that was asked for, or of the default one."""
-    resolved = config.resolve(
-        overrides(given, **options), os.environ, cwd=_cwd(), now_ms=time.time() * 1000
-    )
+    resolved = _resolved(given, **options)
     _check_folder(resolved)
     for text in resolved.warnings:
         warn(text)
     return resolved
+
+
+def fallback(settings: Settings, given: Given, error: EmbedderError, **options: Any) -> Settings:  # noqa: ANN401
+    """The settings with the configured fallback in place of the provider that failed.
+
+    Raises `error` where there is none, or none that could be used.
+    """
+    choice = settings.provider
+    is_first = choice.missing is None and choice.fallback is None
+    if not is_first or settings.search.fallback in ("none", choice.id):
+        raise error
+    second = _resolved({**given, "agent": [settings.agent_id]}, failure=str(error), **options)
+    if second.provider.missing is not None:
+        raise EmbedderError(second.provider.missing, hint=error.hint)
+    return second
+
+
+def tell_switch(settings: Settings, error: EmbedderError) -> None:
+    """That another provider goes on, and why."""
+    warn(str(error))
+    warn(f"embeddings: switched to fallback provider ({settings.provider.id})")
 
 
 def each_agent(given: Given, **options: Any) -> Iterator[Settings]:  # noqa: ANN401
@@ -64,6 +88,11 @@ def each_agent(given: Given, **options: Any) -> Iterator[Settings]:  # noqa: ANN
     chosen = overrides(given, **options)
     for agent in config.agent_ids(chosen, os.environ, cwd=_cwd()):
         yield one_agent({**given, "agent": [agent] if agent else []}, **options)
+
+
+def _resolved(given: Given, **options: Any) -> Settings:  # noqa: ANN401
+    now_ms = time.time() * 1000
+    return config.resolve(overrides(given, **options), os.environ, cwd=_cwd(), now_ms=now_ms)
 
 
 def typed(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import math
 import sys
+from functools import partial
 
 from ocmem.backends.builtin import BuiltinBackend
 from ocmem.cli import common, wire
@@ -9,7 +10,7 @@ from ocmem.cli.common import Given
 from ocmem.core import embedder, files
 from ocmem.core.indexer import Log
 from ocmem.core.jobs import Batching
-from ocmem.errors import IndexBusy, OcmemError, SettingsError, UsageError
+from ocmem.errors import EmbedderError, IndexBusy, OcmemError, SettingsError, UsageError
 from ocmem.model import Pending, SyncReport
 from ocmem.settings import Settings
 
@@ -27,9 +28,15 @@ def run(*, force: bool, waits: bool, batch: bool | None, as_json: bool, given: G
             _introduce(settings)
         try:
             log = common.log(given, as_json=as_json)
-            report = _index(
-                settings, force=force, waits=waits, batching=batching, is_quiet=is_quiet, log=log
+            index = partial(
+                _index, force=force, waits=waits, batching=batching, is_quiet=is_quiet, log=log
             )
+            try:
+                report = index(settings)
+            except EmbedderError as error:
+                settings = common.fallback(settings, given, error)
+                common.tell_switch(settings, error)
+                report = index(settings)
         except (SettingsError, UsageError):
             raise
         except OcmemError as error:
@@ -40,7 +47,7 @@ def run(*, force: bool, waits: bool, batch: bool | None, as_json: bool, given: G
             continue
         if report is None:
             continue
-        entries.append(wire.report(settings.agent_id, report))
+        entries.append(wire.report(settings, report))
         if not as_json and not is_quiet:
             print(_headline(settings.agent_id, report))
         for issue in report.issues:

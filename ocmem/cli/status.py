@@ -13,8 +13,8 @@ from ocmem.core import files
 from ocmem.core.health import Health, health
 from ocmem.core.indexer import Log
 from ocmem.core.jobs import FAILURE_LIMIT, SERVICES
-from ocmem.errors import IndexUnavailable, OcmemError
-from ocmem.model import BatchState
+from ocmem.errors import EmbedderError, IndexUnavailable, OcmemError
+from ocmem.model import BatchState, SyncReport
 from ocmem.settings import Settings
 
 
@@ -27,7 +27,9 @@ def run(*, deep: bool, index_first: bool, as_json: bool, given: Given) -> int:
             print("Memory search disabled.", file=sys.stderr)
             continue
         log = common.log(given, as_json=as_json)
-        error, batch = _index(settings, given, log) if index_first else (None, BatchState())
+        error, batch = None, BatchState()
+        if index_first:
+            settings, error, batch = _index(settings, given, log)
         code = 1 if error else code
         try:
             notice = common.ProgressLine(is_quiet=bool(given.get("quiet"))).notice
@@ -61,24 +63,35 @@ def run(*, deep: bool, index_first: bool, as_json: bool, given: Given) -> int:
     return code
 
 
-def _index(settings: Settings, given: Given, log: Log) -> tuple[str | None, BatchState]:
-    """Why indexing failed, if it did, and how batch jobs went."""
-    progress = common.ProgressLine(is_quiet=bool(given.get("quiet")))
+def _index(settings: Settings, given: Given, log: Log) -> tuple[Settings, str | None, BatchState]:
+    """The settings in force afterwards, with a fallback if one stepped in, what went wrong, and
+    how batch jobs went."""
     batch = BatchState()
     try:
-        backend = BuiltinBackend(settings, progress, log=log, notice=progress.notice)
-        report = backend.index(force=False, wait_s=math.inf)
+        try:
+            report = _run_index(settings, given, log)
+        except EmbedderError as error:
+            settings = common.fallback(settings, given, error)
+            common.tell_switch(settings, error)
+            report = _run_index(settings, given, log)
         failure = "; ".join(issue.message for issue in report.issues if issue.serious)
         batch = report.batch
         hint = None
     except OcmemError as error:
         failure, hint = str(error), error.hint
+    if not failure:
+        return settings, None, batch
+    common.complain(OcmemError(f"Memory index failed: {failure}", hint=hint))
+    return settings, failure, batch
+
+
+def _run_index(settings: Settings, given: Given, log: Log) -> SyncReport:
+    progress = common.ProgressLine(is_quiet=bool(given.get("quiet")))
+    try:
+        backend = BuiltinBackend(settings, progress, log=log, notice=progress.notice)
+        return backend.index(force=False, wait_s=math.inf)
     finally:
         progress.clear()
-    if not failure:
-        return None, batch
-    common.complain(OcmemError(f"Memory index failed: {failure}", hint=hint))
-    return failure, batch
 
 
 def _lines(state: Health) -> Iterator[str]:

@@ -9,7 +9,7 @@ from ocmem.core.citation import citation
 from ocmem.core.listing import Listed
 from ocmem.core.reader import Excerpt
 from ocmem.model import Explanation, Hit, Pending, SyncReport
-from ocmem.settings import Fallback
+from ocmem.settings import Fallback, Settings
 
 document = jsjson.pretty
 
@@ -80,9 +80,9 @@ def listing(agent_id: str, files: Sequence[Listed]) -> dict[str, Any]:
     }
 
 
-def report(agent_id: str, done: SyncReport) -> dict[str, Any]:
+def report(settings: Settings, done: SyncReport) -> dict[str, Any]:
     fields: dict[str, Any] = {
-        "agentId": agent_id,
+        "agentId": settings.agent_id,
         "files": {
             "scanned": done.scanned,
             "changed": done.changed,
@@ -97,6 +97,8 @@ def report(agent_id: str, done: SyncReport) -> dict[str, Any]:
     }
     if done.pending is not None:
         fields["pending"] = pending(done.pending)
+    if settings.provider.fallback is not None:
+        fields["fallback"] = fallback(settings.provider.fallback)
     return fields
 
 

@@ -226,7 +226,8 @@ class Sync:
         search, identity = self.settings.search, self.identity
         keeps_cache = indexer.uses_cache(self.settings, identity)
         copied = 0
-        if live is not None and keeps_cache:
+        if live is not None and search.cache_enabled:
+            # Also where this provider needs none: another one's is paid for, too.
             copied = swap.copy_cache(db, live.path)
         if keeps_cache and not copied and self.settings.paid_index is not None:
             with contextlib.suppress(IndexUnavailable):

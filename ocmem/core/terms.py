@@ -35,9 +35,12 @@ class Term:
     def match(self) -> str:
         return f'"{self.shown}"*' if self.is_prefix else f'"{self.shown}"'
 
+    def matches(self, token: str) -> bool:
+        return token.startswith(self.stem) if self.is_prefix else token == self.stem
+
     def is_in(self, tokens: frozenset[str]) -> bool:
         if self.is_prefix:
-            return any(token.startswith(self.stem) for token in tokens)
+            return any(map(self.matches, tokens))
         return self.stem in tokens
 
 

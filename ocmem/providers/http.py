@@ -294,8 +294,8 @@ class Caller:
             kind = "too fast"
         elif status == 408 or status >= 500:
             kind = "broken"
-        hints = {401: f"check the key of {self.name}: remote.apiKey, or the environment"}
-        hints[403] = hints[401]
+        look = f"check the key: {self.name.upper()}_API_KEY, or remote.apiKey"
+        hints = {401: look, 403: look}
         if is_spent:
             hints[429] = "the quota behind this key is used up; see the service's billing page"
         return _Failure(

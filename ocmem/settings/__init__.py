@@ -138,8 +138,11 @@ def resolve(
     else:
         index_path = _agent_index(search, agent=agent, state_dir=found.state_dir, home=found.home)
         paid_index = None if shares else index_path
-        if not shares:
-            index_path = index_path.parent / f"{index_path.stem}.ocmem{index_path.suffix}"
+    # What the first provider built, and was paid for, waits for its return.
+    if is_substitute and choice.fallback is not None and not choice.fallback.is_lasting:
+        index_path = _beside(index_path, "fallback")
+    if not is_folder and not shares:
+        index_path = _beside(index_path, "ocmem")
     memory = found.merged.get("memory") or {}
     return Settings(
         agent_id=agent,
@@ -219,6 +222,10 @@ def _agent_index(search: MemorySearch, *, agent: str, state_dir: Path, home: Pat
 def _folder_index(workspace: Path) -> Path:
     digest = hashlib.sha256(os.fsencode(_real(workspace))).hexdigest()
     return paths.data_dir() / "workspaces" / f"{digest[:16]}.sqlite"
+
+
+def _beside(index: Path, word: str) -> Path:
+    return index.parent / f"{index.stem}.{word}{index.suffix}"
 
 
 def _real(path: Path) -> str:

@@ -77,6 +77,7 @@ class Fallback:
 
     origin: str
     reason: str
+    is_lasting: bool = False  # ocmem does not have that provider at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,8 @@ def choose(request: Request, credentials: Credentials) -> ProviderChoice:
         return choice
     # Nothing that costs, or tells anybody anything, steps in for a service we do not know.
     builtin = _automatic(request, credentials, ("builtin",))
-    return replace(builtin, requested=asked, fallback=Fallback(asked, reason))
+    stands_in = Fallback(asked, reason, is_lasting=True)
+    return replace(builtin, requested=asked, fallback=stands_in)
 
 
 def builtin_files() -> tuple[Path, Path] | None:
