@@ -10,7 +10,8 @@ OcmemError
 │   └── IndexBusy      another process holds it
 ├── EmbedderError      no key, refused, rate limited, wrong dimensions
 │   ├── ServiceRefused the service answered, and said no
-│   └── NoBatchApi     it embeds, but takes no batch jobs
+│   ├── NoBatchApi     it embeds, but takes no batch jobs
+│   └── OutOfTime      there is no time left to ask
 ├── NotReadable        `get` may not or cannot read that path
 └── BackendError       qmd or lancedb could not answer
 
@@ -64,6 +65,9 @@ class ServiceRefused(EmbedderError):
 
 
 class NoBatchApi(EmbedderError): ...
+
+
+class OutOfTime(EmbedderError): ...
 
 
 class NotReadable(OcmemError): ...

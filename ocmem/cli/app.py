@@ -238,6 +238,10 @@ def search(
 def index(
     ctx: typer.Context,
     force: Annotated[bool, typer.Option("--force", help="Build the whole index anew.")] = False,
+    provider: Annotated[
+        ProviderName | None,
+        typer.Option(help="The index that searches with this --provider use."),
+    ] = None,
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Give up at once if another run holds the index.")
     ] = False,
@@ -253,7 +257,14 @@ def index(
     """Bring the index up to date with the files."""
     from ocmem.cli import index as command
 
-    return command.run(force=force, waits=not no_wait, batch=batch, as_json=json, given=ctx.obj)
+    return command.run(
+        force=force,
+        waits=not no_wait,
+        provider=provider,
+        batch=batch,
+        as_json=json,
+        given=ctx.obj,
+    )
 
 
 @_command

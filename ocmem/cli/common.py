@@ -6,13 +6,14 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ocmem import settings as config
 from ocmem.errors import EmbedderError, OcmemError, UsageError
 from ocmem.model import Source
-from ocmem.settings import Overrides, Settings
+from ocmem.settings import Documents, Overrides, Settings
 
 Given = Mapping[str, Any]
 
@@ -55,7 +56,27 @@ def overrides(
 
 def one_agent(given: Given, **options: Any) -> Settings:  # noqa: ANN401
     """The settings of the agent that was asked for, or of the default one."""
-    resolved = _resolved(given, **options)
+    chosen = overrides(given, **options)
+    if len(chosen.agents) > 1:
+        raise UsageError("--agent: this command takes only one")
+    return _resolved(chosen)
+
+
+def each_agent(given: Given, **options: Any) -> Iterator[Settings]:  # noqa: ANN401
+    """The settings of every agent that a command handles; the files are read once."""
+    chosen = overrides(given, **options)
+    found = Documents.read(chosen, os.environ, cwd=_cwd())
+    agents, warnings = found.wanted(chosen)
+    for text in warnings:
+        warn(text)
+    for agent in agents:
+        yield _resolved(replace(chosen, agents=(agent,) if agent else ()), found)
+
+
+def _resolved(chosen: Overrides, found: Documents | None = None) -> Settings:
+    resolved = config.resolve(
+        chosen, os.environ, cwd=_cwd(), now_ms=time.time() * 1000, found=found
+    )
     _check_folder(resolved)
     for text in resolved.warnings:
         warn(text)
@@ -71,7 +92,8 @@ def fallback(settings: Settings, given: Given, error: EmbedderError, **options: 
     is_first = choice.missing is None and choice.fallback is None
     if not is_first or settings.search.fallback in ("none", choice.id):
         raise error
-    second = _resolved({**given, "agent": [settings.agent_id]}, failure=str(error), **options)
+    chosen = overrides({**given, "agent": [settings.agent_id]}, failure=str(error), **options)
+    second = config.resolve(chosen, os.environ, cwd=_cwd(), now_ms=time.time() * 1000)
     if second.provider.missing is not None:
         raise EmbedderError(second.provider.missing, hint=error.hint)
     return second
@@ -81,18 +103,6 @@ def tell_switch(settings: Settings, error: EmbedderError) -> None:
     """That another provider goes on, and why."""
     warn(str(error))
     warn(f"embeddings: switched to fallback provider ({settings.provider.id})")
-
-
-def each_agent(given: Given, **options: Any) -> Iterator[Settings]:  # noqa: ANN401
-    """The settings of every agent that a command handles."""
-    chosen = overrides(given, **options)
-    for agent in config.agent_ids(chosen, os.environ, cwd=_cwd()):
-        yield one_agent({**given, "agent": [agent] if agent else []}, **options)
-
-
-def _resolved(given: Given, **options: Any) -> Settings:  # noqa: ANN401
-    now_ms = time.time() * 1000
-    return config.resolve(overrides(given, **options), os.environ, cwd=_cwd(), now_ms=now_ms)
 
 
 def typed(text: str) -> str:

@@ -36,6 +36,7 @@ _VARIABLES = {
     "XDG_CONFIG_HOME": "qmdConfigHome",
     "XDG_CACHE_HOME": "qmdCacheHome",
 }
+_PROFILE = "OPENCLAW_PROFILE"  # the default workspace is named after it
 
 
 _LONG = 40  # cells; longer values are the exception, and do not push the origins away
@@ -49,8 +50,7 @@ def run(what: str, *, as_json: bool, export: bool, only_set: bool, given: Given)
     settings = common.one_agent(given)
     places = {name: str(path) for name, path in explain.places_of(settings).items()}
     if export:
-        for variable, name in _VARIABLES.items():
-            print(f"export {variable}={shlex.quote(places[name])}")
+        _export(settings, places)
     elif what == "paths":
         print(wire.document(places) if as_json else _places(settings))
     else:
@@ -64,6 +64,17 @@ def run(what: str, *, as_json: bool, export: bool, only_set: bool, given: Given)
         else:
             print(_report(settings, found))
     return 0
+
+
+def _export(settings: Settings, places: dict[str, str]) -> None:
+    values = {variable: places[name] for variable, name in _VARIABLES.items()}
+    profile = settings.env.get(_PROFILE, "").strip()
+    if profile:
+        values[_PROFILE] = profile
+    lines = [f"export {name}={shlex.quote(value)}\n" for name, value in values.items()]
+    # A path is bytes, and a shell takes it as such: print() would replace what is not UTF-8.
+    sys.stdout.flush()
+    sys.stdout.buffer.write(os.fsencode("".join(lines)))
 
 
 def _report(settings: Settings, found: Sequence[Setting]) -> str:

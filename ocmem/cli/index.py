@@ -13,14 +13,23 @@ from ocmem.core.jobs import Batching
 from ocmem.errors import EmbedderError, IndexBusy, OcmemError, SettingsError, UsageError
 from ocmem.model import Pending, SyncReport
 from ocmem.settings import Settings
+from ocmem.settings.address import shown_url
 
 
-def run(*, force: bool, waits: bool, batch: bool | None, as_json: bool, given: Given) -> int:
+def run(
+    *,
+    force: bool,
+    waits: bool,
+    provider: str | None,
+    batch: bool | None,
+    as_json: bool,
+    given: Given,
+) -> int:
     is_quiet = bool(given.get("quiet"))
     batching = Batching(wanted=batch)
     code = 0
     entries: list[object] = []
-    for settings in common.each_agent(given):
+    for settings in common.each_agent(given, provider=provider):
         if not settings.search.enabled:
             print("Memory search disabled.", file=sys.stderr)
             continue
@@ -34,7 +43,7 @@ def run(*, force: bool, waits: bool, batch: bool | None, as_json: bool, given: G
             try:
                 report = index(settings)
             except EmbedderError as error:
-                settings = common.fallback(settings, given, error)
+                settings = common.fallback(settings, given, error, provider=provider)
                 common.tell_switch(settings, error)
                 report = index(settings)
         except (SettingsError, UsageError):
@@ -96,7 +105,7 @@ def _introduce(settings: Settings) -> None:
     print(f"Memory Index ({settings.agent_id})")
     provider = embedder.provider_in_use(choice)
     print(f"Provider: {provider} (requested: {choice.requested})")
-    print(f"Model: {choice.model if provider != 'none' else 'none'}")
+    print(f"Model: {shown_url(choice.model) if provider != 'none' else 'none'}")
     print(f"Sources: {', '.join(sources)}")
     extra = [settings.shown(path) for path in files.extra_locations(settings)]
     if extra:

@@ -16,12 +16,13 @@ from ocmem.core.jobs import FAILURE_LIMIT, SERVICES
 from ocmem.errors import EmbedderError, IndexUnavailable, OcmemError
 from ocmem.model import BatchState, SyncReport
 from ocmem.settings import Settings
+from ocmem.settings.address import shown_url
 
 
 def run(*, deep: bool, index_first: bool, as_json: bool, given: Given) -> int:
     code = 0
     found: list[Health] = []
-    failed: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for settings in common.each_agent(given):
         if not settings.search.enabled:
             print("Memory search disabled.", file=sys.stderr)
@@ -38,7 +39,7 @@ def run(*, deep: bool, index_first: bool, as_json: bool, given: Given) -> int:
             # The other agents are still worth a look.
             if str(failure) != error:
                 common.complain(failure)
-            failed.append({"agentId": settings.agent_id, "error": str(failure)})
+            entries.append({"agentId": settings.agent_id, "error": str(failure)})
             code = 1
             continue
         if state.vector_error:
@@ -46,8 +47,9 @@ def run(*, deep: bool, index_first: bool, as_json: bool, given: Given) -> int:
         state.index_error = error
         state.batch = batch
         found.append(state)
+        entries.append(_fields(state))
     if as_json:
-        print(wire.document([*map(_fields, found), *failed]))
+        print(wire.document(entries))
         return code
     is_tty = sys.stdout.isatty()
     colored = common.wants_color(os.environ, is_tty=is_tty, option=given.get("color"))
@@ -99,7 +101,7 @@ def _lines(state: Health) -> Iterator[str]:
     search, choice = settings.search, settings.provider
     yield f"Memory Search ({settings.agent_id})"
     yield f"Provider: {state.provider} (requested: {choice.requested})"
-    yield f"Model: {choice.model if state.provider != 'none' else 'none'}"
+    yield f"Model: {shown_url(choice.model) if state.provider != 'none' else 'none'}"
     yield f"Sources: {', '.join(search.sources)}"
     extra = [settings.shown(path) for path in files.extra_locations(settings)]
     if extra:
@@ -191,7 +193,7 @@ def _status_fields(state: Health) -> dict[str, Any]:
             "workspaceDir": str(settings.workspace),
             "dbPath": str(settings.index_path),
             "provider": state.provider,
-            "model": choice.model if has_model else None,
+            "model": shown_url(choice.model) if has_model else None,
             "requestedProvider": choice.requested,
             "sources": list(search.sources),
             "extraPaths": list(search.extra_paths),

@@ -10,6 +10,7 @@ from ocmem.core.listing import Listed
 from ocmem.core.reader import Excerpt
 from ocmem.model import Explanation, Hit, Pending, SyncReport
 from ocmem.settings import Fallback, Settings
+from ocmem.settings.address import shown_url
 
 document = jsjson.pretty
 
@@ -35,7 +36,7 @@ def _how(answered: Answered) -> dict[str, Any]:
     settings, found = answered.settings, answered.answer
     fields: dict[str, Any] = {
         "provider": settings.provider.id,
-        "model": settings.provider.model,
+        "model": shown_url(settings.provider.model),
         "backend": "builtin",
     }
     if answered.error is not None:

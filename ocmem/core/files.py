@@ -13,6 +13,7 @@ from ocmem.model import FoundFile, Issue, LeftOut, Source, SourceFile, Stamp
 from ocmem.settings import Settings
 
 MEMORY_DIR = "memory"
+MISSING = "missing"  # why an extra path that is not there is left out
 _SUFFIX = ".md"
 _MOST_NS = 2**63 - 1
 
@@ -143,10 +144,13 @@ def _keep(
 def _discover_sessions(settings: Settings, found: Discovery) -> None:
     folder = settings.sessions_dir
     shown = settings.shown(folder)
+    is_excluded = globs.matcher(settings.search.exclude)
     try:
         for entry in _sorted_entries(str(folder)):
-            if entry.name.endswith(".jsonl"):
-                _add_session(settings, found, entry)
+            why = _add_session(settings, found, entry, is_excluded)
+            if why is not None and found.left_out is not None:
+                path = utf16.well_formed(f"sessions/{entry.name}")
+                found.left_out.append(LeftOut(path, "sessions", why, _stamp_of(entry)))
     except FileNotFoundError:
         found.unreachable.add(str(folder))
         found.issues.append(Issue(f"sessions directory missing ({shown})", serious=False))
@@ -157,24 +161,34 @@ def _discover_sessions(settings: Settings, found: Discovery) -> None:
         found.issues.append(Issue(text))
 
 
-def _add_session(settings: Settings, found: Discovery, entry: os.DirEntry[str]) -> None:
+def _add_session(
+    settings: Settings,
+    found: Discovery,
+    entry: os.DirEntry[str],
+    is_excluded: Callable[[str], bool],
+) -> str | None:
+    """Take a transcript in, or say why it is left out; None also if it went away meanwhile."""
     path = f"sessions/{entry.name}"
     shown = settings.shown(entry.path)
+    if not entry.name.endswith(".jsonl"):
+        return "not a transcript"
     if path != utf16.well_formed(path):
         text = f"file name is not valid UTF-8, file skipped ({utf16.well_formed(shown)})"
         found.issues.append(Issue(text))
-    elif entry.is_file(follow_symlinks=False):
-        try:
-            stamp = _stamp(entry.stat(follow_symlinks=False))
-            found.files.append(FoundFile(path, "sessions", entry.path, stamp))
-        except FileNotFoundError:
-            pass  # it went away after the listing
-        except OSError as error:
-            found.unreachable.add(entry.path)
-            found.issues.append(Issue(f"{shown} not readable ({error_code(error)})"))
-    elif found.left_out is not None:
-        why = "symlink" if entry.is_symlink() else "not a file"
-        found.left_out.append(LeftOut(path, "sessions", why, None))
+        return "name is not UTF-8"
+    if not entry.is_file(follow_symlinks=False):
+        return "symlink" if entry.is_symlink() else "not a file"
+    if is_excluded(path):
+        return "excluded"
+    try:
+        stamp = _stamp(entry.stat(follow_symlinks=False))
+        found.files.append(FoundFile(path, "sessions", entry.path, stamp))
+    except FileNotFoundError:
+        pass  # it went away after the listing
+    except OSError as error:
+        found.unreachable.add(entry.path)
+        found.issues.append(Issue(f"{shown} not readable ({error_code(error)})"))
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +326,7 @@ def _extra(
         if not is_file_gone:
             found.unreachable.add(location)
         found.issues.append(Issue(f"additional memory path missing ({shown})", serious=False))
+        walk.leave_out(location, MISSING)
         return
     except OSError as error:
         found.unreachable.add(location)
@@ -353,6 +368,15 @@ def _check_folder(found: Discovery, folder: Path, missing: str) -> None:
 def _sorted_entries(folder: str) -> list[os.DirEntry[str]]:
     with os.scandir(folder) as entries:
         return sorted(entries, key=lambda entry: os.fsencode(entry.name))
+
+
+def _stamp_of(entry: os.DirEntry[str]) -> Stamp | None:
+    """The stamp of a regular file that may be gone by now."""
+    try:
+        is_plain = entry.is_file(follow_symlinks=False)
+        return _stamp(entry.stat(follow_symlinks=False)) if is_plain else None
+    except OSError:
+        return None
 
 
 def _stamp(status: os.stat_result) -> Stamp:

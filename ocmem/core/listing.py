@@ -49,10 +49,19 @@ def _listing(settings: Settings, db: Connection | None) -> Listing:
         chunks = {(source, path): n for source, path, n in db.rows(sql.COUNT_CHUNKS_BY_FILE)}
     listed = [_found(scan, file, chunks) for file in scan.found.files]
     left_out = scan.found.left_out or []
-    explained = {(left.source, left.path) for left in left_out}
-    listed += (file for file in _absent(scan, chunks) if (file.source, file.path) not in explained)
+    explained = {(left.source, left.path) for left in left_out if left.why != files.MISSING}
+    absent = [file for file in _absent(scan, chunks) if (file.source, file.path) not in explained]
+    listed += absent
     counted = {(file.source, file.path) for file in listed}
+    # Several extra paths may lead to the same file, and each may have its own reason.
+    told: set[tuple[Source, str, Stamp | None]] = {
+        *((file.source, file.path, file.stamp) for file in scan.found.files),
+        *((file.source, file.path, None) for file in absent),
+    }
     for left in left_out:
+        if (left.source, left.path, left.stamp) in told:
+            continue
+        told.add((left.source, left.path, left.stamp))
         key = (left.source, left.path)
         count = 0 if key in counted else chunks.get(key, 0)
         listed.append(_with_stamp(left.path, left.source, left.why, count, left.stamp))

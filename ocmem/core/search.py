@@ -77,9 +77,13 @@ class Searcher:
         return self.wanted.fused_min_score if is_fused else self.wanted.min_score
 
     def unmatched(self) -> list[str]:
-        """The words of the query that no chunk has."""
-        found = [(term, derived.frequency(self.db, term.match)) for term in self.terms()]
-        return [term.shown for term, count in found if not count]
+        """The words of the query that no chunk has, an unspaced run as it was typed."""
+        absent = [
+            term.run or term.shown
+            for term in self.terms()
+            if not derived.frequency(self.db, term.match)
+        ]
+        return list(dict.fromkeys(absent))
 
     def yardstick(self) -> Yardstick:
         """What makes the scores of this index comparable with those of another."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 OWN_CACHE_ENTRIES = 50_000
 MOVED_RETRIES = 3
 PROBE = "ping"
+GAVE_UP = "search gave up"  # when a search last ran out of time for its own sync
 _NO_HASH = ""  # differs from every file's: what carries it is read again when it can be
 
 
@@ -346,6 +347,8 @@ class Sync:
         derived.repair(db, with_fts=search.query.hybrid, thorough=is_thorough)
         derived.refresh(db)
         rows.set_state(db, "tables", switches)
+        if rows.state(db, GAVE_UP):
+            rows.set_state(db, GAVE_UP, "")
         self._count(db, scan)
 
     def _count(self, db: Connection, scan: Scan) -> None:

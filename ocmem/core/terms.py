@@ -30,6 +30,7 @@ class Term:
     shown: str
     stem: str
     is_prefix: bool = False
+    run: str = ""  # the unspaced run that it is a piece of
 
     @property
     def match(self) -> str:
@@ -71,7 +72,7 @@ def _terms(text: str, *, words: Tokens, stems: Tokens, drop_common: bool) -> lis
     for run in cjk.runs(text):
         for part in _parts(run) if drop_common else [run]:
             for pair in cjk.pairs(part):
-                found.setdefault(pair, Term(pair, _folded(pair, words), len(part) == 1))
+                found.setdefault(pair, Term(pair, _folded(pair, words), len(part) == 1, run))
     return list(found.values())
 
 

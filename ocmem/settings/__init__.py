@@ -12,10 +12,11 @@ from ocmem.settings.credentials import Credentials
 from ocmem.settings.document import Document, normalized_id
 from ocmem.settings.overrides import Overrides
 from ocmem.settings.provider import Endpoint, Fallback, ProviderChoice
-from ocmem.settings.search import Layer, MemorySearch, Query
+from ocmem.settings.search import Layer, MemorySearch, Query, find
 from ocmem.settings.search import resolve as resolve_search
 
 __all__ = [
+    "Documents",
     "Endpoint",
     "Fallback",
     "MemorySearch",
@@ -23,7 +24,6 @@ __all__ = [
     "ProviderChoice",
     "Query",
     "Settings",
-    "agent_ids",
     "resolve",
 ]
 
@@ -48,6 +48,7 @@ class Settings:
     paid_index: Path | None  # OpenClaw's file beside an own one: what it paid for may be reused
     search: MemorySearch
     provider: ProviderChoice
+    provider_option: str | None  # the provider was chosen on the command line
     citations: str
     backend: str
     offline: bool
@@ -72,18 +73,19 @@ class Settings:
         return paths.shorten(path, env=self.env, home=self.home)
 
 
-def agent_ids(overrides: Overrides, env: paths.Env, *, cwd: Path | None = None) -> list[str]:
-    """The agents that `status` and `index` handle: the one asked for, or every configured one."""
-    if overrides.agents or overrides.workspace is not None:
-        return list(overrides.agents) or [""]
-    return Documents.read(overrides, env, cwd=cwd).ids() or [""]
-
-
 def resolve(
-    overrides: Overrides, env: paths.Env, *, cwd: Path | None = None, now_ms: float = 0.0
+    overrides: Overrides,
+    env: paths.Env,
+    *,
+    cwd: Path | None = None,
+    now_ms: float = 0.0,
+    found: Documents | None = None,
 ) -> Settings:
-    """The settings of `overrides.agent`, or of the default agent."""
-    found = Documents.read(overrides, env, cwd=cwd)
+    """The settings of `overrides.agent`, or of the default agent.
+
+    `found` is what the same options and environment have led to: not read again for each agent.
+    """
+    found = found or Documents.read(overrides, env, cwd=cwd)
     agent, warnings = found.agent(overrides.agent or _owner_of(overrides.workspace, found))
     credentials = Credentials(
         config=found.merged,
@@ -98,19 +100,30 @@ def resolve(
         layers: Sequence[Layer], credentials: Credentials
     ) -> tuple[MemorySearch, ProviderChoice]:
         search = _at_home(resolve_search(layers), found.home)
+
+        def is_said_newer(path: str) -> bool:
+            layer = find(layers, path).layer
+            return is_newer if layer is None or layer.origin == "option" else layer.is_newer
+
         request = provider.Request(
             provider=search.provider,
             fallback=search.fallback,
             model=search.model,
             remote=search.remote,
             local=search.local,
-            is_newer=is_newer or found.overlay.dialect == "newer",
+            is_newer=is_said_newer("provider"),
+            is_fallback_newer=is_said_newer("fallback"),
+            guards_keys=is_said_newer("remote.baseUrl"),
             failure=overrides.failure,
         )
         return search, provider.choose(request, credentials)
 
     layers = found.layers(agent, overrides)
     search, choice = build(layers, credentials)
+    # One search by another provider must not take the place of what the settings build.
+    is_detour = overrides.provider is not None and _identity(search, choice) != _identity(
+        *build([layer for layer in layers if layer.origin != "option"], credentials)
+    )
     added = tuple(name for name in overrides.sources if name not in search.sources)
     search = replace(search, sources=search.sources + added)
     agent_workspace, origin = found.workspace(agent)
@@ -141,6 +154,8 @@ def resolve(
     # What the first provider built, and was paid for, waits for its return.
     if is_substitute and choice.fallback is not None and not choice.fallback.is_lasting:
         index_path = _beside(index_path, "fallback")
+    elif is_detour:
+        index_path = _beside(index_path, choice.id)
     if not is_folder and not shares:
         index_path = _beside(index_path, "ocmem")
     memory = found.merged.get("memory") or {}
@@ -159,6 +174,7 @@ def resolve(
         paid_index=paid_index,
         search=search,
         provider=choice,
+        provider_option=overrides.provider,
         citations=memory.get("citations") or "auto",
         backend=memory.get("backend") or "builtin",
         offline=overrides.offline,

@@ -1,5 +1,6 @@
 """The two settings files, and what they say about agents."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,21 +52,38 @@ class Documents:
         return _entries(self.merged)
 
     def ids(self) -> list[str]:
-        """Every configured agent, as written and in order."""
-        return [_id(entry) for entry in self.entries()]
+        """Every configured agent, as written and in order; each once, by its first spelling."""
+        return [*_spellings(map(_id, self.entries()))]
+
+    def wanted(self, overrides: Overrides) -> tuple[list[str], list[str]]:
+        """The agents of a command that handles several, and warnings about the choice.
+
+        Those asked for, or every configured one; an empty id leaves the choice to `agent`.
+        """
+        if overrides.workspace is not None and not overrides.agents:
+            return [""], []
+        if not overrides.agents:
+            place = _entry_place(self.config)
+            spellings = _spellings(map(_id, self.entries()))
+            warnings = _ambiguous_default(self.entries()) if spellings else []
+        else:
+            place, warnings = "--agent", []
+            spellings = _spellings(overrides.agents)
+        for first, others in spellings.items():
+            for other in others:
+                warnings.append(f'{place}: "{other}" is the agent "{first}" again; handled once')
+        return [*spellings] or [""], warnings
 
     def agent(self, asked: str | None) -> tuple[str, list[str]]:
         """The agent's id as its config writes it, and warnings about the choice."""
         entries = self.entries()
         if asked is None or not asked.strip():
-            many = "Multiple agents marked default=true; using the first entry as default."
-            marked = [entry for entry in entries if entry.get("default") is True]
-            return _default_agent(self.merged), [many] if len(marked) > 1 else []
+            return _default_agent(self.merged), _ambiguous_default(entries)
         wanted = normalized_id(asked)
         for entry in entries:
             if normalized_id(id := _id(entry)) == wanted:
                 return id, []
-        known = ", ".join(map(_id, entries)) or DEFAULT_AGENT
+        known = ", ".join(self.ids()) or DEFAULT_AGENT
         unknown = wanted != DEFAULT_AGENT or bool(entries)
         return wanted, [f'no agent "{asked}" is configured (known: {known})'] if unknown else []
 
@@ -146,15 +164,17 @@ def _as_variables(overrides: Overrides, env: paths.Env) -> dict[str, str]:
 
 def _agent_layer(origin: Any, written: Document, agent: str) -> Layer:  # noqa: ANN401
     entry = _entry(written.values, agent)
-    leaf = "memory.search" if written.dialect == "newer" else "memorySearch"
+    is_newer = written.dialect == "newer"
+    leaf = "memory.search" if is_newer else "memorySearch"
     where = f"{_entry_place(written)}.{_id(entry) if entry else agent}.{leaf}"
-    return Layer(origin, _memory_search(entry), str(written.file), where)
+    return Layer(origin, _memory_search(entry), str(written.file), where, is_newer)
 
 
 def _default_layer(origin: Any, written: Document) -> Layer:  # noqa: ANN401
     is_newer = written.dialect == "newer"
     where = "memory.search" if is_newer else "agents.defaults.memorySearch"
-    return Layer(origin, _memory_search(_defaults(written.values)), str(written.file), where)
+    values = _memory_search(_defaults(written.values))
+    return Layer(origin, values, str(written.file), where, is_newer)
 
 
 def _agents(config: Json) -> Json:
@@ -180,6 +200,25 @@ def _id(entry: Json) -> str:
     """An agent's id as it is written; one that says nothing is the default's."""
     id = str(entry.get("id", ""))
     return id if id.strip() else DEFAULT_AGENT
+
+
+def _spellings(ids: Iterable[str]) -> dict[str, list[str]]:
+    """Agents by the first spelling of each id, with the others that mean the same."""
+    first: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
+    for id in ids:
+        known = first.setdefault(normalized_id(id), id)
+        if known in found:
+            found[known].append(id)
+        else:
+            found[known] = []
+    return found
+
+
+def _ambiguous_default(entries: Sequence[Json]) -> list[str]:
+    many = "Multiple agents marked default=true; using the first entry as default."
+    marked = [entry for entry in entries if entry.get("default") is True]
+    return [many] if len(marked) > 1 else []
 
 
 def _default_agent(config: Json) -> str:

@@ -1,5 +1,6 @@
 """A settings file -> its values in one shape: parsed, includes followed, `${VAR}` filled in."""
 
+import contextlib
 import errno
 import json
 import re
@@ -91,11 +92,13 @@ def invalid(
 
 def parse(text: str) -> object:
     """JSON5; raises ValueError in the reference's words, with line and column."""
-    # Most files are plain JSON, which is parsed sixty times faster than JSON5.
-    try:
+    # Most files are plain JSON, or nearly, which is parsed sixty times faster than JSON5.
+    with contextlib.suppress(ValueError, RecursionError):
         return json.loads(text)
-    except (ValueError, RecursionError):
-        pass
+    from ocmem.settings import relaxed_json
+
+    with contextlib.suppress(ValueError, RecursionError):
+        return relaxed_json.loads(text)
     import json5
 
     try:

@@ -1,19 +1,18 @@
 """Where every setting came from, for `ocmem config`. Secrets are only ever set or not set."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ocmem.settings import Settings, paths, schema
+from ocmem.settings.address import shown_url
 from ocmem.settings.environment import Variables
 from ocmem.settings.origin import DEFAULT, Origin
 from ocmem.settings.search import Layer, endpoint_layers, find
 
 _ENDPOINT_KEYS = ("model", "remote.")
 _MODELS = "models.providers."
-_USER_INFO = re.compile(r"(?<=//)[^/@]*@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,11 @@ class Setting:
 
 def settings_of(settings: Settings) -> list[Setting]:
     """Every memory setting of one agent, in the order of the schema."""
-    return [*_provider(settings), *_keys(settings), *_memory(settings)]
+    found = (*_provider(settings), *_keys(settings), *_memory(settings))
+    return [
+        replace(each, value=_shown(each.value), configured=_shown(each.configured))
+        for each in found
+    ]
 
 
 def places_of(settings: Settings) -> dict[str, Path]:
@@ -81,7 +84,7 @@ def _provider(settings: Settings) -> Iterator[Setting]:
     endpoint = choice.endpoint
     if endpoint is not None:
         origin = _placed(endpoint.url_origin, settings)
-        yield Setting("remote.baseUrl", _USER_INFO.sub("***@", endpoint.base_url), origin)
+        yield Setting("remote.baseUrl", endpoint.base_url, origin)
         origin = _placed(endpoint.key_origin, settings) if endpoint.key_origin else DEFAULT
         yield Setting("remote.apiKey", "set" if endpoint.api_key else "not set", origin)
 
@@ -101,8 +104,6 @@ def _keys(settings: Settings) -> Iterator[Setting]:
         configured = found.value if value != found.value and found.layer is not None else None
         if key.path == "remote.apiKey":
             value, configured = ("set" if value else "not set"), None
-        elif key.path == "remote.baseUrl" and value:
-            value = _USER_INFO.sub("***@", value)
         elif key.path == "remote.headers":
             value, configured = dict.fromkeys(value or {}, "set"), None
         elif key.path == "extraPaths":
@@ -166,6 +167,17 @@ def _origin(layer: Layer | None, path: str) -> Origin:
     if path == "remote.dimensions" and not layer.is_own:
         path = "outputDimensionality"  # what newer releases call it, and older ones have not
     return Origin("file", f"{layer.where}.{path}", layer.file)
+
+
+def _shown(value: Any) -> Any:  # noqa: ANN401
+    """A setting's value with nothing secret left in the addresses that it has."""
+    if isinstance(value, str):
+        return shown_url(value)
+    if isinstance(value, list):
+        return [*map(_shown, value)]
+    if isinstance(value, dict):
+        return {name: _shown(item) for name, item in value.items()}
+    return value
 
 
 def _variable(variables: Variables, *names: str) -> str | None:

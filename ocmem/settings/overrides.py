@@ -21,5 +21,5 @@ class Overrides:
 
     @property
     def agent(self) -> str | None:
-        """The one agent of a command that takes one: the last that was named."""
+        """The agent that settings are resolved for; the last of several."""
         return self.agents[-1] if self.agents else None

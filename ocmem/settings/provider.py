@@ -102,7 +102,9 @@ class Request:
     model: str
     remote: Remote
     local: Local
-    is_newer: bool = False  # the newer dialect names services that this one does not
+    is_newer: bool = False  # the provider is named in the newer dialect, which knows more of them
+    is_fallback_newer: bool = False
+    guards_keys: bool = False  # the URL is: there, keys meant for a service go to no other address
     failure: str | None = None  # why the provider could not be used when it was tried
 
 
@@ -125,10 +127,10 @@ def choose(request: Request, credentials: Credentials) -> ProviderChoice:
     first = asked if asked != "auto" or choice is None else choice.id
     reason = (choice.missing if choice else None) or request.failure
     reason = reason or f'ocmem has no provider "{first}"'
-    second_name = _name(request.fallback, request, "none")
+    # Only its own defaults: a key or URL meant for one service must not reach another.
+    own = replace(request, model="", remote=Remote(), is_newer=request.is_fallback_newer)
+    second_name = _name(request.fallback, own, "none")
     if second_name not in ("none", first):
-        # Only its own defaults: a key or URL meant for one service must not reach another.
-        own = replace(request, model="", remote=Remote())
         second = _named(second_name, own, credentials)
         if second is not None and second.missing is None:
             return replace(second, requested=asked, fallback=Fallback(first, reason))
@@ -218,8 +220,7 @@ def _remote(
     url = cleaned(remote.base_url) or own_url
     if cleaned(remote.base_url):
         url_origin = Origin("file", "remote.baseUrl")
-    # Newer releases keep what belongs to a service from every other address.
-    inherits = not request.is_newer or url.rstrip("/") == own_url.rstrip("/")
+    inherits = not request.guards_keys or url.rstrip("/") == own_url.rstrip("/")
     variable = service.variable or ""
     configured = remote.api_key
     if name == "gemini" and configured in _GEMINI_VARIABLES:

@@ -215,6 +215,28 @@ def test_a_password_in_a_url_is_not_shown(ocmem: Program) -> None:
     assert "@host/v1" in outs
 
 
+def test_no_command_shows_what_is_secret_in_an_address(ocmem: Program) -> None:
+    ocmem.note("MEMORY.md", "one\n")
+    model = f"https://u:{SECRET}@hf.co/x.gguf"
+    remote = {"apiKey": "k", "baseUrl": f"http://user:p@{SECRET}@127.0.0.1:1/v1?api_key={SECRET}"}
+    ocmem.configure(provider="openai", model=model, remote=remote, local={"modelPath": model})
+    runs = [["config"], ["status", "--deep"], ["search", "one"], ["index"]]
+
+    for run in [*runs, *([*run, "--json"] for run in runs), ["index", "--verbose"]]:
+        done = ocmem(*run)
+        assert SECRET not in done.out + done.err, run
+
+
+def test_a_server_that_is_down_is_told_without_its_query(ocmem: Program) -> None:
+    remote = {"apiKey": "k", "baseUrl": f"http://127.0.0.1:1/v1?api_key={SECRET}"}
+    ocmem.configure(provider="openai", remote=remote)
+
+    done = ocmem("status", "--deep")
+
+    assert "127.0.0.1:1" in done.out
+    assert SECRET not in done.out + done.err
+
+
 # The table
 
 

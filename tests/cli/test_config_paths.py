@@ -1,5 +1,6 @@
 """`ocmem config paths`: where things are, for people and for scripts."""
 
+import os
 import shlex
 import subprocess
 from pathlib import Path
@@ -110,6 +111,46 @@ def test_export_survives_a_real_shell(tmp_path: Path, name: str) -> None:
     assert dict(zip(names.values(), told, strict=True)) == {
         place: expected[place] for place in names.values()
     }
+
+
+def after_eval(ocmem: Program, *args: str, **env: str) -> bytes:
+    """The paths as a second run sees them, in a shell that took over those of the first."""
+    first = shlex.join(ocmem.command(*args, "config", "paths", "--export"))
+    second = shlex.join(ocmem.command("config", "paths", "--export"))
+    script = f'eval "$({first})" && {second}'
+    return subprocess.run(
+        ["sh", "-c", script], cwd=ocmem.home, env=ocmem.env | env, capture_output=True, check=True
+    ).stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "env"),
+    [
+        ([], {}),
+        (["--profile", "work"], {}),
+        (["--dev"], {}),
+        ([], {"OPENCLAW_PROFILE": "home"}),
+        (["--profile", "default"], {"OPENCLAW_PROFILE": "home"}),
+        (["--state-dir", "elsewhere"], {}),
+    ],
+)
+def test_a_second_run_after_eval_finds_the_same_places(
+    ocmem: Program, args: list[str], env: dict[str, str]
+) -> None:
+    exported = ocmem(*args, "config", "paths", "--export", bound=False, **env).out
+
+    assert after_eval(ocmem, *args, **env).decode() == exported
+
+
+def test_a_home_that_is_not_utf8_is_exported_byte_for_byte(tmp_path: Path) -> None:
+    home = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9 \xff"))
+    home.mkdir()
+    ocmem = Program(home)
+
+    exported = after_eval(ocmem)
+
+    assert b"OPENCLAW_STATE_DIR='" + os.fsencode(home) + b"/.openclaw'" in exported
+    assert ocmem("config", "paths", "--json").json["stateDir"].endswith("/.openclaw")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """`ocmem ls`: every file that counts or was left out, and how the index stands to it."""
 
+import json
 import os
 import time
 from pathlib import Path
@@ -69,8 +70,65 @@ def test_files_of_a_folder_that_went_away_are_kept(ocmem: Program) -> None:
 
     outside.rename(ocmem.home / "unplugged")
 
-    assert states(ocmem) == {"memory/a.md": "indexed", "../../usb/b.md": "kept"}
+    assert states(ocmem) == {
+        "memory/a.md": "indexed",
+        "../../usb/b.md": "kept",
+        "../../usb": "missing",
+    }
     assert "additional memory path missing (~/usb)" in ocmem("ls").err
+
+
+def test_a_file_that_several_extra_paths_lead_to_is_listed_once(ocmem: Program) -> None:
+    for name in ("a.md", "b.md", "c.txt"):
+        (ocmem.home / "docs").mkdir(exist_ok=True)
+        (ocmem.home / "docs" / name).write_text("one\n")
+    search = {
+        "provider": "none",
+        "exclude": ["b.md"],
+        "extraPaths": ["~/docs", "~/docs/a.md", "~/docs/b.md", "~/docs/../docs", "~/docs/."],
+    }
+    ocmem.overlay.write_text(json.dumps({"memory": {"search": search}}))
+
+    assert states(ocmem) == {
+        "../../docs/a.md": "new",
+        "../../docs/b.md": "excluded",
+        "../../docs/c.txt": "not Markdown",
+    }
+
+
+def test_an_extra_path_that_never_was_there_has_a_row(ocmem: Program) -> None:
+    ocmem.configure_own(provider="none", extraPaths=["~/gone", "~/gone.md"])
+
+    assert states(ocmem) == {"../../gone": "missing", "../../gone.md": "missing"}
+
+
+def test_an_indexed_extra_file_that_is_missing_is_gone(ocmem: Program) -> None:
+    note = ocmem.home / "gone.md"
+    note.write_text("one\n")
+    ocmem.configure_own(provider="none", extraPaths=["~/gone.md"])
+    ocmem.index()
+    note.unlink()
+
+    assert states(ocmem) == {"../../gone.md": "gone"}
+
+
+@pytest.mark.parametrize("glob", ["sessions/**", "*.jsonl", "mon*", "sessions/{monday,x}.jsonl"])
+def test_excluded_transcripts_are_neither_indexed_nor_new(ocmem: Program, glob: str) -> None:
+    sessions = ocmem.state / "agents" / "main" / "sessions"
+    sessions.mkdir(parents=True)
+    (sessions / "monday.jsonl").write_text(
+        '{"type":"message","message":{"role":"user","content":"Where is the umbrella?"}}\n'
+    )
+    options: dict[str, Any] = {"experimental": {"sessionMemory": True}, "sources": ["sessions"]}
+    ocmem.configure_own(provider="none", exclude=["nothing"], **options)
+    ocmem.index()
+    assert ocmem("search", "umbrella", "--json").paths == ["sessions/monday.jsonl"]
+
+    ocmem.configure_own(provider="none", exclude=[glob], **options)
+
+    (file,) = listed(ocmem)
+    assert (file["path"], file["state"], file["chunks"]) == ("sessions/monday.jsonl", "excluded", 1)
+    assert ocmem("search", "umbrella", "--json").paths == []
 
 
 def test_what_does_not_count_is_listed_with_the_reason(ocmem: Program) -> None:
@@ -96,7 +154,6 @@ def test_what_does_not_count_is_listed_with_the_reason(ocmem: Program) -> None:
         ("../usb.md", "symlink"),
         ("memory.md", "symlink"),
         ("memory/NOTES.MD", "not Markdown"),
-        ("memory/a.md", "duplicate"),
         ("memory/caf\ufffd.md", "name is not UTF-8"),
         ("memory/link.md", "symlink"),
         ("memory/linked-folder", "symlink"),
@@ -167,6 +224,7 @@ def test_transcripts_are_listed_where_they_are_a_source(ocmem: Program) -> None:
         "sessions/monday.jsonl": "indexed",
         "sessions/folder.jsonl": "not a file",
         "sessions/link.jsonl": "symlink",
+        "sessions/sessions.json": "not a transcript",
     }
 
 

@@ -59,7 +59,9 @@ class JobScript:
 class Batches:
     """All files and jobs. Whoever calls holds the lock of the jobs."""
 
-    def __init__(self, script: JobScript, embed: Callable[[Sequence[str]], list[Item]]) -> None:
+    def __init__(
+        self, script: JobScript, embed: Callable[[str, Sequence[str]], list[Item]]
+    ) -> None:
         self.script = script
         self._embed = embed
         self._files: dict[str, StoredFile] = {}
@@ -81,7 +83,7 @@ class Batches:
     def settle_operation(self, request: Recorded) -> None:
         """Error files have the same address as others, but an operation of their own."""
         file = self._files.get(request.target)
-        if request.operation == "file_content" and file is not None and file.role == "error":
+        if file is not None and file.role == "error":
             request.operation = "error_content"
 
     def lines_about(self, request: Recorded, wire: BatchWire) -> list[Line]:
@@ -120,7 +122,7 @@ class Batches:
         file = self._files.get(wire.input_id(request))
         if file is None or file.role != "input":
             raise Refused(f"no such input file: {wire.input_id(request)}")
-        items = self._embed([line.text for line in file.lines])
+        items = self._embed(request.dialect or "", [line.text for line in file.lines])
         file.is_used = True
         body = request.body if isinstance(request.body, dict) else {}
         fate = rule if rule is not None and rule.kind.startswith("job_") else None

@@ -3,16 +3,18 @@
 import json
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, Unpack
+from typing import Literal, Self, Unpack
 
 from tests.fake_provider.batch_wire import BATCH_OPERATIONS, State
 from tests.fake_provider.batches import Batches, JobScript, Refused, lines_of
+from tests.fake_provider.control import control
 from tests.fake_provider.dialects import Dialect, Item
 from tests.fake_provider.faults import FOREVER, LASTING, AnyKind, Rule, RuleOptions
+from tests.fake_provider.hub import HUB_OPERATIONS, ModelHub
 from tests.fake_provider.record import Recorded, Recording
 from tests.fake_provider.redirects import ELSEWHERE, next_hop, redirect
 from tests.fake_provider.reply import Reply, json_reply
@@ -25,17 +27,19 @@ from tests.fake_provider.vectors import Mode, NoVector, Vector, embedder
 class FakeProvider(Recording):
     """A server on a free loopback port, from `with` to its end.
 
-    `vector` may answer for some texts and return None for the rest. With `strict` off nothing
-    is a violation. With `auth="any"` every key is welcome; a foreign one is a leak all the same.
-    `keys` replaces the key of a dialect, `key-<dialect>`, by another or by several. `extra_keys`
-    may be in a request beside the usual ones. `query_shift` is added to the first coordinate of
-    what Voyage and Gemini answer to a query, which shows when the two kinds are mixed up.
+    `dims` is one for all, or one for each dialect. `vector` may answer for some texts and return
+    None for the rest. With `strict` off nothing is a violation. With `auth="any"` every key is
+    welcome; a foreign one is a leak all the same; "reference" forgives OpenClaw that it sends
+    none with Gemini's batch calls. `keys` replaces the key of a dialect, `key-<dialect>`, by
+    another or by several. `extra_keys` may be in a request beside the usual ones. `query_shift`
+    is added to the first coordinate of what Voyage and Gemini answer to a query, which shows
+    when the two kinds are mixed up.
     """
 
     def __init__(
         self,
         *,
-        dims: int | None = None,
+        dims: int | Mapping[str, int] | None = None,
         mode: Mode = "words",
         fixed: Mapping[str, Sequence[float]] | None = None,
         vector: Callable[[str], Vector | None] | None = None,
@@ -50,7 +54,12 @@ class FakeProvider(Recording):
     ) -> None:
         super().__init__(log=log)
         self.faults: list[Rule] = []
-        self._embed = embedder(mode, dims=dims, fixed=fixed)
+        self.hub = ModelHub()
+        sizes = dims if isinstance(dims, Mapping) else {d.name: dims for d in DIALECTS}
+        self._embed = {
+            dialect.name: embedder(mode, dims=sizes.get(dialect.name), fixed=fixed)
+            for dialect in DIALECTS
+        }
         self._override = vector
         self._latency_s = latency_s
         self._strict = strict
@@ -89,9 +98,10 @@ class FakeProvider(Recording):
 
     def stop(self) -> None:
         """Ends hanging answers, joins every thread, and raises what a handler raised."""
-        for server in (self._other_server, self._server):
-            if server is not None:
-                server.stop()
+        with ExitStack() as stops:
+            for server in (self._other_server, self._server):
+                if server is not None:
+                    stops.callback(server.stop)
 
     @property
     def port(self) -> int:
@@ -139,6 +149,11 @@ class FakeProvider(Recording):
         with self._jobs_lock:
             return self._batches.unused()
 
+    @property
+    def models(self) -> dict[str, bytes]:
+        """What the model hub has, by `user/repo/file`."""
+        return self.hub.models
+
     def add_fault(self, kind: AnyKind, **options: Unpack[RuleOptions]) -> Rule:
         """Appends a rule; of those that match a request, the first with uses left applies."""
         if kind in LASTING:
@@ -158,29 +173,16 @@ class FakeProvider(Recording):
             with suppress(ValueError):
                 request.body = json.loads(request.raw.decode("utf-8"))
             dialect.read(request, route)
-            with self._jobs_lock:
-                self._batches.settle_operation(request)
+            if request.operation == "file_content":
+                with self._jobs_lock:
+                    self._batches.settle_operation(request)
         self.arrive(request)
         reply = self._decide(request, dialect)
         self.log(request.as_json() | {"answered": False})
         return reply
 
     def control(self, request: Recorded) -> Reply:
-        """What another process may ask of a fake that it cannot reach into; not recorded."""
-        match request.method, request.path:
-            case "POST", "/__ctl/rules":
-                for options in json.loads(request.raw):
-                    self.add_fault(**options)
-                return json_reply(200, {"rules": len(self.faults)})
-            case "POST", "/__ctl/reset":
-                self.reset()
-                return json_reply(200, {})
-            case "GET", "/__ctl/requests":
-                return json_reply(200, [recorded.as_json() for recorded in self.requests])
-            case "GET", "/__ctl/summary":
-                return json_reply(200, self._summary())
-            case _:
-                return json_reply(404, {})
+        return control(self, request)
 
     def reset(self) -> None:
         """As if nothing had been asked or set up, but for the way jobs go."""
@@ -189,16 +191,6 @@ class FakeProvider(Recording):
             self.faults.clear()
         with self._jobs_lock:
             self._batches.forget()
-
-    def _summary(self) -> dict[str, Any]:
-        return {
-            "count": self.count(),
-            "texts": self.texts(),
-            "groups": self.groups(),
-            "max_in_flight": self.max_in_flight(),
-            "leaks": self.leaks(),
-            "violations": self.violations(),
-        }
 
     def _decide(self, request: Recorded, dialect: Dialect | None) -> Reply:
         if not self._is_for_us(request):
@@ -212,6 +204,8 @@ class FakeProvider(Recording):
             if not self._needs_no_key(request):
                 request.violations += dialect.auth_problems(request)
             request.violations += dialect.problems(request, extra_keys=self._extra_keys)
+            if any(key in request.path.partition("?")[2] for key in self._secrets()[dialect.name]):
+                request.violations.append("the key is in the address")
         if request.violations and not request.leaks:
             return _refusal(dialect, request)
         if not self._needs_no_key(request) and not self._knows(request):
@@ -220,10 +214,10 @@ class FakeProvider(Recording):
         return self._answer(request, dialect)
 
     def _needs_no_key(self, request: Recorded) -> bool:
-        """True elsewhere, and where OpenClaw is known to forget Google's."""
+        """True elsewhere, for public models, and where OpenClaw is known to forget Google's."""
         is_forgotten = request.dialect == "gemini" and request.operation in BATCH_OPERATIONS
         is_forgiven = self._auth == "reference" and is_forgotten and not request.keys
-        return request.is_elsewhere or is_forgiven
+        return request.is_elsewhere or is_forgiven or self.hub.needs_no_key(request)
 
     def _knows(self, request: Recorded) -> bool:
         """Whether the request has one key, and a right one."""
@@ -241,7 +235,7 @@ class FakeProvider(Recording):
             reply = instead
         else:
             reply = self._perform(request, dialect, rule)
-            if reply.status == 200:
+            if reply.status < 400:
                 reply = instead or reply
         if rule is not None:
             request.fault = rule.kind
@@ -252,12 +246,15 @@ class FakeProvider(Recording):
 
     def _perform(self, request: Recorded, dialect: Dialect, rule: Rule | None) -> Reply:
         """Does what is asked; a content fault shows in the answer."""
+        if request.operation in HUB_OPERATIONS:
+            origin = f"http://127.0.0.1:{self.other_port}" if self.hub.uses_cdn else ""
+            return self.hub.perform(request, rule, cdn_origin=origin)
         try:
             if dialect.batches is not None and request.operation in BATCH_OPERATIONS:
                 with self._jobs_lock:
                     return self._batches.perform(request, dialect.batches, rule)
             shift = self._query_shift if request.operation == "embed_query" else 0.0
-            items = self._items(request.texts, shift=shift)
+            items = self._items(dialect.name, request.texts, shift=shift)
         except Refused as refused:
             if refused.status == 404:
                 answer = dialect.error(str(refused), status=404, code="not_found")
@@ -275,15 +272,15 @@ class FakeProvider(Recording):
             return redirect(rule, request, self)
         return substitute(rule, dialect, request)
 
-    def _items(self, texts: Sequence[str], *, shift: float = 0.0) -> list[Item]:
-        vectors = [self._vector(text) for text in texts]
+    def _items(self, dialect: str, texts: Sequence[str], *, shift: float = 0.0) -> list[Item]:
+        vectors = [self._vector(dialect, text) for text in texts]
         if shift:
             vectors = [[vector[0] + shift, *vector[1:]] for vector in vectors]
         return [Item(index, [*vector]) for index, vector in enumerate(vectors)]
 
-    def _vector(self, text: str) -> Vector:
+    def _vector(self, dialect: str, text: str) -> Vector:
         chosen = None if self._override is None else self._override(text)
-        return self._embed(text) if chosen is None else chosen
+        return self._embed[dialect](text) if chosen is None else chosen
 
     def _take_rule(self, request: Recorded, dialect: Dialect) -> Rule | None:
         lines = lines_of(request)
@@ -305,11 +302,11 @@ class FakeProvider(Recording):
 
     def _note_leaks(self, request: Recorded) -> None:
         to = "another origin" if request.is_elsewhere else request.dialect
+        own = [] if request.is_elsewhere else self._secrets()[request.dialect or ""]
         for name, secrets in self._secrets().items():
-            if name == request.dialect and not request.is_elsewhere:
-                continue
+            foreign = [secret for secret in secrets if secret not in own]
             for header, value in [*request.headers, ("path", request.path)]:
-                if any(secret in value for secret in secrets):
+                if any(secret in value for secret in foreign):
                     request.leaks.append(f"the {name} key went to {to} in {header}")
         request.violations += request.leaks
 

@@ -85,7 +85,8 @@ def spoil_reply(rule: Rule, reply: Reply) -> Reply:
         case "slow_headers":
             return replace(reply, wait_s=rule.seconds)
         case "slow_body":
-            return replace(reply, rate=rule.rate)
+            rate = len(reply.body) / rule.seconds if rule.seconds else rule.rate
+            return replace(reply, rate=rate)
         case "close_early":
             part = reply.body[: half if rule.position is None else rule.position]
             return replace(reply, body=part, declared_length=len(reply.body), close=True)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from ocmem.core import globs
 from ocmem.core.files import discover, extra_locations, is_plain_folder, read
 from ocmem.model import FoundFile, Stamp
 from ocmem.settings import Overrides, Settings, resolve
@@ -246,39 +245,6 @@ def test_a_file_whose_name_is_not_utf8_is_skipped_with_a_word(workspace: Path) -
     assert [file.path for file in found.files] == ["memory/a.md"]
     assert ["not valid UTF-8" in issue.message for issue in found.issues] == [True]
     assert found.issues[0].message.isprintable()
-
-
-@pytest.mark.parametrize(
-    ("pattern", "excluded"),
-    [
-        ("drafts", ["memory/drafts/a.md", "memory/x/drafts/deep/b.md"]),
-        ("drafts/", ["memory/drafts/a.md", "memory/x/drafts/deep/b.md"]),
-        ("2026-*.md", ["memory/2026-01-01.md", "memory/x/2026-01-02.md"]),
-        ("memory/*.md", ["memory/2026-01-01.md", "memory/b.md"]),
-        ("memory/**/b.md", ["memory/x/drafts/deep/b.md", "memory/b.md"]),
-        ("memory/x/**", ["memory/x/drafts/deep/b.md", "memory/x/2026-01-02.md"]),
-        ("/memory/x", ["memory/x/drafts/deep/b.md", "memory/x/2026-01-02.md"]),
-        ("?.md", ["memory/drafts/a.md", "memory/x/drafts/deep/b.md", "memory/b.md"]),
-        ("x/drafts", []),
-        ("draft", []),
-        ("memory?b.md", []),
-        ("[ab].md", []),
-    ],
-)
-def test_exclude_globs_stay_within_a_folder_unless_doubled(
-    pattern: str, excluded: list[str]
-) -> None:
-    paths = {
-        "memory/drafts/a.md",
-        "memory/x/drafts/deep/b.md",
-        "memory/x/2026-01-02.md",
-        "memory/2026-01-01.md",
-        "memory/b.md",
-    }
-
-    is_excluded = globs.matcher([pattern])
-
-    assert {path for path in paths if is_excluded(path)} == {*excluded}
 
 
 def test_excluded_files_are_not_discovered(workspace: Path) -> None:

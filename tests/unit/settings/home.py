@@ -1,13 +1,14 @@
 """An empty home directory, and the settings that are found in it."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ocmem.errors import SettingsError
-from ocmem.settings import Overrides, Settings, resolve
+from ocmem.settings import Documents, Overrides, Settings, resolve
 
 Json = dict[str, Any]
 
@@ -61,6 +62,13 @@ class Home:
     def problems(self, **env: str) -> list[str]:
         lines = str(self.error(**env)).splitlines()
         return [line[4:] for line in lines if line.startswith("  - ")]
+
+
+def agent_ids(
+    overrides: Overrides, env: Mapping[str, str], *, cwd: Path | None = None
+) -> list[str]:
+    """The agents that a command for several of them handles."""
+    return Documents.read(overrides, env, cwd=cwd).wanted(overrides)[0]
 
 
 def agent(name: str, **memory_search: object) -> Json:

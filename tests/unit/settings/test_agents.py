@@ -2,9 +2,9 @@
 
 import pytest
 
-from ocmem.settings import Overrides, agent_ids
+from ocmem.settings import Documents, Overrides
 from ocmem.settings.document import normalized_id
-from tests.unit.settings.home import Home, Json, agent
+from tests.unit.settings.home import Home, Json, agent, agent_ids
 
 
 @pytest.mark.parametrize(
@@ -184,3 +184,45 @@ def test_the_own_file_may_add_an_agent_and_mark_the_default(home: Home) -> None:
     assert agent_ids(Overrides(), home.env) == ["a", "Beta", "c"]
     assert home.resolve().agent_id == "Beta"
     assert home.resolve().warnings == ()
+
+
+# Several agents
+
+
+def wanted(home: Home, *agents: str) -> tuple[list[str], list[str]]:
+    overrides = Overrides(agents=agents)
+    return Documents.read(overrides, home.env, cwd=None).wanted(overrides)
+
+
+def test_ids_that_mean_the_same_agent_are_handled_once_with_a_warning(home: Home) -> None:
+    home.write({"agents": {"list": [{"id": "a"}, {"id": "A"}, {"id": "b"}, {"id": "a "}]}})
+
+    assert wanted(home) == (
+        ["a", "b"],
+        [
+            'agents.list: "A" is the agent "a" again; handled once',
+            'agents.list: "a " is the agent "a" again; handled once',
+        ],
+    )
+
+
+def test_an_agent_that_is_asked_for_twice_is_handled_once(home: Home) -> None:
+    home.write({"agents": {"list": [{"id": "Alpha One"}, {"id": "b"}]}})
+
+    assert wanted(home, "alpha-one", "b", "Alpha One", "b") == (
+        ["alpha-one", "b"],
+        [
+            '--agent: "Alpha One" is the agent "alpha-one" again; handled once',
+            '--agent: "b" is the agent "b" again; handled once',
+        ],
+    )
+
+
+def test_two_defaults_are_told_whichever_way_the_agents_are_chosen(home: Home) -> None:
+    both = [{"id": "a", "default": True}, {"id": "b", "default": True}]
+    home.write({"agents": {"list": both}})
+    many = "Multiple agents marked default=true; using the first entry as default."
+
+    assert wanted(home) == (["a", "b"], [many])
+    assert wanted(home, "b") == (["b"], [])
+    assert home.resolve().warnings == (many,)

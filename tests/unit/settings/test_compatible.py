@@ -203,3 +203,52 @@ def test_the_older_dialect_sends_them_wherever_it_is_told_to(home: Home) -> None
     home.defaults(provider="openai", remote={"baseUrl": "http://other"})
 
     assert endpoint(home.resolve(None, OPENAI_API_KEY="k").provider).api_key == "k"
+
+
+# Two files, two dialects: each means what it says in its own
+
+
+ELSEWHERE = "http://127.0.0.1:1/v1"
+
+
+def test_an_own_file_in_the_newer_dialect_does_not_change_what_an_older_config_means(
+    home: Home,
+) -> None:
+    home.defaults(provider="openai", remote={"baseUrl": ELSEWHERE})
+    home.own({"memory": {"search": {"query": {"ranker": "fused"}}}})
+
+    choice = home.resolve(None, OPENAI_API_KEY="k").provider
+
+    assert choice.missing is None
+    assert choice.endpoint is not None
+    assert (choice.endpoint.base_url, choice.endpoint.api_key) == (ELSEWHERE, "k")
+
+
+def test_a_url_in_the_newer_dialect_gets_no_key_meant_for_the_service(home: Home) -> None:
+    home.defaults(provider="openai")
+    home.own({"memory": {"search": {"remote": {"baseUrl": ELSEWHERE}}}})
+
+    choice = home.resolve(None, OPENAI_API_KEY="k").provider
+
+    assert choice.endpoint is not None
+    assert choice.endpoint.api_key == ""
+
+
+def test_an_older_config_still_picks_among_all_keys(home: Home) -> None:
+    home.defaults(query={"maxResults": 9})
+    home.own({"memory": {"search": {"query": {"ranker": "fused"}}}})
+
+    assert home.resolve(None, VOYAGE_API_KEY="k").provider.id == "voyage"
+
+
+@pytest.mark.parametrize("key", ["provider", "fallback"])
+def test_the_own_file_may_name_services_that_only_the_newer_dialect_has(
+    home: Home, key: str
+) -> None:
+    home.defaults(provider="openai")
+    home.own({"memory": {"search": {key: "Ollama "}}})
+
+    choice = home.resolve().provider
+
+    assert choice.endpoint is not None
+    assert choice.endpoint.base_url == "http://127.0.0.1:11434/v1"

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from ocmem.settings import Overrides, agent_ids
+from ocmem.settings import Overrides
 from ocmem.settings.dialect import recognised
-from tests.unit.settings.home import Home, Json
+from tests.unit.settings.home import Home, Json, agent_ids
 
 # Which dialect
 

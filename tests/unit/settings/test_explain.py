@@ -281,6 +281,21 @@ def test_a_password_in_an_address_is_not_told(home: Home) -> None:
     assert unused["remote.baseUrl"].value == "https://***@host/v1"
 
 
+def test_nothing_secret_is_told_of_any_address(home: Home) -> None:
+    secret = "https://u:p@SECRET@hf.co/x?key=SECRET"
+    home.own_defaults(
+        provider="openai",
+        model=f"openai/{secret}",
+        remote={"baseUrl": secret},
+        local={"modelPath": secret},
+        store={"path": secret, "vector": {"extensionPath": secret}},
+        extraPaths=[secret],
+        exclude=[secret],
+    )
+
+    assert "SECRET" not in repr(explain.settings_of(home.resolve()))
+
+
 def test_the_memory_block_is_told_with_its_file(home: Home) -> None:
     home.write({"memory": {"citations": "on", "backend": "builtin"}})
     home.own({"memory": {"citations": "off"}})

@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ocmem.errors import OcmemError
-from ocmem.settings import Overrides, Settings, agent_ids, explain, resolve
+from ocmem.settings import Overrides, Settings, explain, resolve
 from tests.unit.settings import odd
-from tests.unit.settings.home import Home
+from tests.unit.settings.home import Home, agent_ids
 
 OVERRIDES = st.builds(
     Overrides,

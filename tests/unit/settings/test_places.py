@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ocmem.errors import OcmemError, UsageError
-from ocmem.settings import Overrides, agent_ids
-from tests.unit.settings.home import Home
+from ocmem.settings import Overrides
+from tests.unit.settings.home import Home, agent_ids
 
 
 def test_without_any_file_everything_has_a_default(home: Home) -> None:

@@ -373,3 +373,13 @@ def test_the_same_provider_may_be_named_twice(home: Home) -> None:
     choice = home.resolve(Overrides(provider="openai")).provider
 
     assert (choice.model, endpoint(choice).api_key) == ("m", "k")
+
+
+def test_a_provider_for_once_finds_the_key_that_was_meant_for_it(home: Home) -> None:
+    home.defaults(provider="openai", model="m", remote={"apiKey": "k", "baseUrl": "http://x"})
+    home.own_defaults(provider="builtin")
+
+    choice = home.resolve(Overrides(provider="openai")).provider
+
+    assert (choice.id, choice.model, choice.missing) == ("openai", "m", None)
+    assert (endpoint(choice).api_key, endpoint(choice).base_url) == ("k", "http://x")
