@@ -65,7 +65,7 @@ def run(
         if not is_quiet and not as_json:
             print(_summary(report), file=sys.stderr)
         if report.pending is not None and not is_quiet:
-            print(f"hint: {_advice(report.pending)}", file=sys.stderr)
+            print(f"hint: {_advice(settings, report.pending)}", file=sys.stderr)
     if as_json:
         print(wire.document(entries))
     return code
@@ -126,9 +126,10 @@ def _headline(agent_id: str, report: SyncReport) -> str:
     return f"Memory index pending ({agent_id}): {what}."
 
 
-def _advice(pending: Pending) -> str:
+def _advice(settings: Settings, pending: Pending) -> str:
+    option = f" --provider {settings.provider_option}" if settings.provider_option else ""
     more = f"; {_count(pending.waiting, 'more chunk')} to hand in" if pending.waiting else ""
-    return f"run ocmem index later to fetch what is done{more}"
+    return f"run ocmem index{option} later to fetch what is done{more}"
 
 
 def _count(number: int, noun: str) -> str:

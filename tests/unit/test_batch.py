@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from ocmem.core import batch, jobs
+from ocmem.backends.builtin import BuiltinBackend
+from ocmem.core import batch, indexer, jobs
 from ocmem.core.jobs import Batching
 from tests.fake_provider import FakeProvider
 from tests.unit.backfill import SERVICES, Backfill
@@ -109,6 +110,18 @@ def test_a_job_holds_no_more_bytes_than_a_service_takes(
 
     assert fake.count("openai", "batch_create") == 3
     assert all(len(r.raw) < 1500 for r in fake.requests if r.operation == "file_upload")
+
+
+def test_more_text_than_fits_in_memory_goes_window_by_window(
+    backfill: Backfill, fake: FakeProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexer, "_JOB_WINDOW_BYTES", 1)
+
+    report = backfill.run()
+
+    assert fake.count("openai", "batch_create") == 3
+    assert (report.changed, report.embedded, report.cached) == (3, 3, 0)
+    assert ids_in_step(backfill.rows())
 
 
 def test_polls_are_an_interval_apart_and_become_rarer(
@@ -238,3 +251,25 @@ def test_a_hint_is_given_where_jobs_are_known_to_work(
     Place.configure(backfill, remote=remote, **settings)
 
     assert jobs.would_be_cheaper(backfill.settings, Batching(wanted=wanted)) == is_hinted
+
+
+def test_the_hint_comes_once_before_much_is_paid_for(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "LARGE_BACKFILL", 2)
+    monkeypatch.setattr(indexer, "_WINDOW_BYTES", 1)
+    place.configure(remote={"apiKey": "k"})
+    place.write(four="eta theta", five="iota kappa")
+    notices: list[str] = []
+    asked: list[int] = []
+
+    def notice(text: str) -> None:
+        notices.append(text)
+        asked.append(len(place.embedder.asked))
+
+    backend = BuiltinBackend(place.settings, embedder=place.embedder, notice=notice)
+    backend.index(force=False, wait_s=0)
+
+    (text,) = notices
+    assert text.endswith("cheaper and slower, and what is embedded stays: ocmem index --batch")
+    assert asked == [2]
