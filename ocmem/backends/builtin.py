@@ -6,9 +6,10 @@ import os
 import time
 from dataclasses import dataclass, field
 
-from ocmem.core import embedder, freshness, indexer, lock, sql, utf16
+from ocmem.core import embedder, freshness, indexer, jobs, lock, sql, utf16
 from ocmem.core.embedder import Embedder, Notice, Progress, no_notice
 from ocmem.core.indexer import Log
+from ocmem.core.jobs import Batching
 from ocmem.core.merge import Evidence, Yardstick
 from ocmem.core.scan import Clock
 from ocmem.core.search import Mode, Searcher, Wanted
@@ -62,10 +63,14 @@ class BuiltinBackend:
     _trouble: EmbedderError | None = None  # why the provider could not be used
     _is_slow: bool = False  # it took longer than a person should wait
 
-    def index(self, *, force: bool, wait_s: float) -> SyncReport:
+    def index(
+        self, *, force: bool, wait_s: float, batching: Batching = jobs.AS_CONFIGURED
+    ) -> SyncReport:
         """Bring the index up to date; raises IndexBusy if another run holds it for `wait_s`."""
         with lock.writing(self.settings.index_path, wait_s=wait_s, command="index"):
-            return self._sync().run(force=force)
+            sync = self._sync()
+            sync.batching = batching
+            return sync.run(force=force)
 
     def search(self, wanted: Wanted, *, sync: bool) -> Answer:
         if wanted.keywords_only and embedder.identity_of(self.settings.provider).costs:
@@ -140,6 +145,9 @@ class BuiltinBackend:
             finally:
                 self.embedder = sync.embedder  # a model is loaded once, for notes and query alike
             self._warnings += [issue.message for issue in report.issues if issue.serious]
+            if report.pending is not None:
+                self._warnings.append(f"the index is out of date; {self._remedy()}")
+                return True
         except IndexReadOnly as error:
             if not with_index:
                 raise  # there is nothing to answer from
@@ -194,10 +202,10 @@ class BuiltinBackend:
         """Is there an index, does it need work, and may a search do that work unasked?"""
         db = open_existing(self.settings.index_path, "read")
         if db is None:
-            return False, True, True
+            return False, True, not self._has_jobs()
         with db:
             if not rows.is_index(db) or not db.value(sql.HAS_FILES):
-                return False, True, True
+                return False, True, not self._has_jobs()
             sync.load_vectors(db)  # a table that lacks them is a reason for a full rebuild
             meta = rows.read_meta(db)
             if meta is None or sync.why_full(meta, db):
@@ -226,6 +234,14 @@ class BuiltinBackend:
             if not needed:
                 self._warnings += [issue.message for issue in scan.issues() if issue.serious]
             return True, needed, True
+
+    def _has_jobs(self) -> bool:
+        """Whether batch jobs are under way for a first index, which then has to wait for them."""
+        if not jobs.ledger_path(self.settings.index_path).exists():
+            return False
+        from ocmem.core import ledger
+
+        return ledger.pending(self.settings) is not None
 
     def _may_write(self) -> bool:
         path = self.settings.index_path

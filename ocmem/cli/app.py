@@ -251,6 +251,13 @@ def index(
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Give up at once if another run holds the index.")
     ] = False,
+    batch: Annotated[
+        bool | None,
+        typer.Option(
+            "--batch/--no-batch",
+            help="Embed with the provider's batch jobs, cheaper and slower, or without, for once.",
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> int:
     """Bring the index up to date with the files."""
@@ -261,7 +268,12 @@ def index(
     from ocmem.cli import index as command
 
     return command.run(
-        force=force, waits=not no_wait, provider=provider, as_json=json, given=ctx.obj
+        force=force,
+        waits=not no_wait,
+        provider=provider,
+        batch=batch,
+        as_json=json,
+        given=ctx.obj,
     )
 
 

@@ -8,7 +8,7 @@ from ocmem.core import jsjson
 from ocmem.core.citation import citation
 from ocmem.core.listing import Listed
 from ocmem.core.reader import Excerpt
-from ocmem.model import Explanation, Hit, SyncReport
+from ocmem.model import Explanation, Hit, Pending, SyncReport
 from ocmem.settings import Fallback, Settings
 from ocmem.settings.address import shown_url
 
@@ -96,9 +96,16 @@ def report(settings: Settings, done: SyncReport) -> dict[str, Any]:
         "seconds": round(done.seconds, 3),
         "issues": [issue.message for issue in done.issues],
     }
+    if done.pending is not None:
+        fields["pending"] = pending(done.pending)
     if settings.provider.fallback is not None:
         fields["fallback"] = fallback(settings.provider.fallback)
     return fields
+
+
+def pending(left: Pending) -> dict[str, int]:
+    fields = {"jobs": left.jobs, "chunks": left.chunks}
+    return {**fields, "waiting": left.waiting} if left.waiting else fields
 
 
 def excerpt(read: Excerpt) -> str:

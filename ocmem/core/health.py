@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ocmem.core import embedder, sql
+from ocmem.core import embedder, ledger, sql
 from ocmem.core.embedder import Notice, no_notice
 from ocmem.core.freshness import differs, scan_of, why_full
 from ocmem.core.store import Connection, open_existing, rows, vectors
 from ocmem.errors import EmbedderError
-from ocmem.model import Source
+from ocmem.model import BatchState, Pending, Source
 from ocmem.settings import Settings
 
 PROBE_TIMEOUT_S = 120.0
@@ -38,6 +38,8 @@ class Health:
     probe_error: str | None = None
     was_probed: bool = False
     index_error: str | None = None
+    pending: Pending | None = None  # batch jobs under way
+    batch: BatchState = field(default_factory=BatchState)  # of an index run just before
 
     @property
     def files(self) -> int:
@@ -64,7 +66,7 @@ class Health:
 
 def health(settings: Settings, *, deep: bool, notice: Notice = no_notice) -> Health:
     """Look at files and index; with `deep`, run a query, and ask the provider for an embedding."""
-    found = Health(settings)
+    found = Health(settings, pending=ledger.pending(settings))
     db = open_existing(settings.index_path, "read")
     if db is None:
         with Connection(Path(":memory:"), "create") as scratch:

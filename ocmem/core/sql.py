@@ -217,6 +217,11 @@ GET_CACHED: Final = """
      WHERE provider = :provider AND model = :model AND provider_key = :provider_key
        AND hash IN (SELECT value FROM json_each(:hashes)) AND embedding <> '[]'
 """
+CACHED_SIZES: Final = """
+    SELECT hash, dims FROM embedding_cache
+     WHERE provider = :provider AND model = :model AND provider_key = :provider_key
+       AND hash IN (SELECT value FROM json_each(:hashes)) AND embedding <> '[]'
+"""
 PUT_CACHED: Final = """
     INSERT INTO embedding_cache (provider, model, provider_key, hash, embedding, dims, updated_at)
     VALUES (:provider, :model, :provider_key, :hash, :embedding, :dims, :updated_at)

@@ -5,17 +5,22 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ocmem.core import embedder, freshness, indexer, sql
+from ocmem.core import embedder, freshness, indexer, jobs, sql
 from ocmem.core.embedder import Embedder, Identity, Notice, Progress, no_notice
 from ocmem.core.embedding import Embedding
 from ocmem.core.indexer import Indexer, Read
+from ocmem.core.jobs import Batching
 from ocmem.core.scan import Clock, Scan
 from ocmem.core.store import Connection, derived, open_existing, rows, swap, vectors
 from ocmem.core.store.rows import FtsRowids
 from ocmem.errors import EmbedderError, IndexDamaged, IndexMoved, IndexReadOnly, IndexUnavailable
 from ocmem.model import IndexMeta, Issue, Source, SourceFile, Stamp, SyncReport
 from ocmem.settings import Settings
+
+if TYPE_CHECKING:
+    from ocmem.core.batch import Batches
 
 OWN_CACHE_ENTRIES = 50_000
 MOVED_RETRIES = 3
@@ -42,9 +47,12 @@ class Sync:
     embedder: Embedder | None = None  # connected when first needed, unless given
     log: indexer.Log = no_log  # what is going on, for people who asked
     notice: Notice = no_notice  # what goes wrong on the way, for everybody
+    batching: Batching = jobs.ONLY_LOOKING
     report: SyncReport = field(default_factory=SyncReport)
     identity: Identity = field(init=False)
     _in_hand: dict[str, Embedding] = field(default_factory=dict)
+    _batches: "Batches | None" = None
+    _plain: int = 0  # texts embedded with plain requests
 
     def __post_init__(self) -> None:
         self.identity = embedder.identity_of(self.settings.provider)
@@ -52,6 +60,16 @@ class Sync:
     def run(self, *, force: bool = False) -> SyncReport:
         """Bring the index up to date, or build it anew where its fingerprint does not fit."""
         started = time.monotonic()
+        if jobs.may_be_used(self.settings, self.batching):
+            from ocmem.core import batch
+
+            self._batches = batch.batches_of(
+                self.settings,
+                self.batching,
+                progress=self.progress,
+                notice=self.notice,
+                log=self.log,
+            )
         for attempt in range(MOVED_RETRIES):
             try:
                 self._run(force=force)
@@ -60,6 +78,9 @@ class Sync:
                 if attempt == MOVED_RETRIES - 1:
                     raise
                 self.report = SyncReport()
+        if self._batches is not None:
+            self.report.pending = self._batches.pending()
+            self.report.batch = self._batches.state
         self.report.seconds = time.monotonic() - started
         return self.report
 
@@ -175,7 +196,9 @@ class Sync:
         built = swap.new_file(path)
         try:
             with swap.open_for_building(built) as db:
-                self._build(db, live, dims=dims)
+                is_whole = self._build(db, live, dims=dims)
+            if not is_whole:
+                return None  # the old index stays until the vectors are there
             if live is not None and not path.exists():
                 live.close()
                 live = None
@@ -201,7 +224,8 @@ class Sync:
             return len(self._connected().embed_query(PROBE, timeout_s=timeout_s)) or None
         return None
 
-    def _build(self, db: Connection, live: Connection | None, *, dims: int | None) -> None:
+    def _build(self, db: Connection, live: Connection | None, *, dims: int | None) -> bool:
+        """Fill a new index; False if some of its vectors are still under way in batch jobs."""
         self._prepare(db)
         search, identity = self.settings.search, self.identity
         keeps_cache = indexer.uses_cache(self.settings, identity)
@@ -218,6 +242,10 @@ class Sync:
         work = self._indexer(db, mirror=live, fts_rowids=FtsRowids(db, set()), dims=dims)
         everything = scan.changed(self.clock_ns, everything=True)
         work.index(_counted(everything, scan, self.progress))
+        if work.left:
+            self.report.changed = 0
+            self._count(db if live is None else live, scan)
+            return False
         if live is not None:
             self._carry_over(work, live, meta, scan)
             if keeps_cache:  # what another program paid for meanwhile
@@ -239,6 +267,7 @@ class Sync:
             rows.prune_cache(db, search.cache_max_entries)
         self.report.removed = len(scan.gone()) if live is not None else 0
         self._finish(db, scan)
+        return True
 
     def _carry_over(
         self, work: Indexer, live: Connection, meta: IndexMeta | None, scan: Scan
@@ -291,7 +320,18 @@ class Sync:
             deadline=self.deadline,
             dims=dims,
             in_hand=self._in_hand,
+            batches=self._batches,
+            on_plain=self._before_plain,
         )
+
+    def _before_plain(self, count: int) -> None:
+        before, self._plain = self._plain, self._plain + count
+        is_large = before <= jobs.LARGE_BACKFILL < self._plain
+        if is_large and jobs.would_be_cheaper(self.settings, self.batching):
+            self.notice(
+                f"embeddings: more than {jobs.LARGE_BACKFILL} chunks to embed; batch jobs are "
+                "cheaper and slower, and what is embedded stays: ocmem index --batch"
+            )
 
     def _connected(self) -> Embedder:
         if self.embedder is None:
@@ -312,6 +352,9 @@ class Sync:
         rows.set_state(db, "tables", switches)
         if rows.state(db, GAVE_UP):
             rows.set_state(db, GAVE_UP, "")
+        self._count(db, scan)
+
+    def _count(self, db: Connection, scan: Scan) -> None:
         self.report.scanned = len(scan.found.files) - len(scan.vanished)
         self.report.skipped = len(scan.unreadable)
         self.report.chunks = derived.count(db)

@@ -287,6 +287,16 @@ def cached(db: Connection, key: CacheKey, hashes: Iterable[str]) -> dict[str, Em
     return found
 
 
+def cached_sizes(db: Connection, key: CacheKey, hashes: Iterable[str]) -> dict[str, int | None]:
+    """As `cached`, but only the dimensions: there may be too many vectors to hold at once."""
+    wanted = list(dict.fromkeys(hashes))
+    found: dict[str, int | None] = {}
+    for at in range(0, len(wanted), _HASHES_PER_READ):
+        some = json.dumps(wanted[at : at + _HASHES_PER_READ])
+        found |= dict(db.rows(sql.CACHED_SIZES, {**key.bound(), "hashes": some}))
+    return found
+
+
 def write_cache(
     db: Connection, key: CacheKey, entries: Iterable[tuple[str, Embedding]], *, now_ms: int
 ) -> None:
