@@ -12,8 +12,10 @@ from ocmem.errors import SettingsError
 from ocmem.settings import checks, dialect, include, paths
 from ocmem.settings.dialect import Dialect
 from ocmem.settings.environment import Variables, config_variables
+from ocmem.settings.reading import regular_bytes
 from ocmem.settings.schema import Json
 
+_MOST_BYTES = 16 * 1024 * 1024
 _VARIABLE = re.compile(r"\$(\$?)\{([A-Z_][A-Z0-9_]*)\}")
 _JSON5_PLACE = re.compile(r"<string>:(\d+) Unexpected (.*) at column (\d+)", re.DOTALL)
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
@@ -129,9 +131,12 @@ def _visible(text: str) -> str:
 def _text(file: Path) -> str | None:
     """What the file says, decoded as the reference does; None if there is no file."""
     try:
-        return file.read_bytes().decode("utf-8", "replace").removeprefix("\ufeff")
+        data = regular_bytes(file, most=_MOST_BYTES + 1)
     except FileNotFoundError:
         return None
+    if len(data) > _MOST_BYTES:
+        raise OSError(errno.EFBIG, f"larger than {_MOST_BYTES} bytes")
+    return data.decode("utf-8", "replace").removeprefix("\ufeff")
 
 
 def variables_in(value: object) -> tuple[str, ...]:

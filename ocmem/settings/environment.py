@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ocmem.settings import paths
+from ocmem.settings.reading import regular_bytes
 
 # Where a variable may come from, beside options and the files that set some.
 ENVIRONMENT, LOGIN_SHELL = "environment", "login shell"
@@ -164,8 +165,7 @@ def _milliseconds(value: object, default: int) -> float:
 
 def _add(layers: list[tuple[str, Mapping[str, str]]], file: Path) -> None:
     try:
-        with file.open("rb") as opened:
-            data = opened.read(_MOST_BYTES)
+        data = regular_bytes(file, most=_MOST_BYTES)
     except (OSError, ValueError):
         return  # a missing or unreadable .env is no reason to stop
     text = data.decode("utf-8", "replace").removeprefix("\ufeff")
