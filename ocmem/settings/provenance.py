@@ -20,10 +20,14 @@ class Mark:
 
 def marks_of(document: Document) -> Json:
     """`document.values` with a Mark in the place of every plain value."""
-    marks = {
-        key: _marked(value, (document.files or {}).get(key), str(document.file))
-        for key, value in document.unfilled.items()
-    }
+    files = document.files or {}
+    try:
+        marks: Json = {
+            key: _marked(value, files.get(key), str(document.file))
+            for key, value in document.unfilled.items()
+        }
+    except RecursionError:
+        return {}  # nested so deeply that it could only just be read
     is_newer = document.dialect == "newer"
     return dialect.translated(marks, own=document.own) if is_newer else marks
 
