@@ -80,6 +80,9 @@ _GLOBAL_OPTIONS: dict[str, Any] = {
     "dev": Annotated[bool | None, typer.Option("--dev", help="The same as --profile dev.")],
     "offline": Annotated[bool | None, typer.Option("--offline", help="Use no network.")],
     "color": Annotated[Color | None, typer.Option(help="When to use colour.")],
+    "no_color": Annotated[
+        bool | None, typer.Option("--no-color", help="The same as --color never.")
+    ],
     "quiet": Annotated[bool | None, typer.Option("--quiet", help="No progress, no summary.")],
     "verbose": Annotated[bool | None, typer.Option("--verbose", help="Say more.")],
 }
@@ -97,6 +100,8 @@ def _with_globals(function: Callable[..., int | None]) -> Callable[..., int | No
         given = {name: values.pop(name) for name in _GLOBAL_OPTIONS}
         before = ctx.obj or {}
         said = {name: value for name, value in given.items() if value not in (None, [])}
+        if said.pop("no_color", False):
+            said["color"] = Color.never
         ctx.obj = {**before, **said}
         _check_count(ctx)
         try:
