@@ -42,11 +42,12 @@ def run(*, force: bool, waits: bool, as_json: bool, given: Given) -> int:
         if report is None:
             continue
         entries.append(wire.report(settings, report))
-        if not as_json and not is_quiet:
+        is_complete = not any(issue.serious for issue in report.issues)
+        if is_complete and not as_json and not is_quiet:
             print(f"Memory index updated ({settings.agent_id}).")
         for issue in report.issues:
             common.warn(issue.message)
-            code = 1 if issue.serious else code
+        code = code if is_complete else 1
         if not is_quiet and not as_json:
             print(_summary(report), file=sys.stderr)
     if as_json:
