@@ -57,11 +57,12 @@ def run(
         if report is None:
             continue
         entries.append(wire.report(settings, report))
-        if not as_json and not is_quiet:
+        is_complete = not any(issue.serious for issue in report.issues)
+        if is_complete and not as_json and not is_quiet:
             print(_headline(settings.agent_id, report))
         for issue in report.issues:
             common.warn(issue.message)
-            code = 1 if issue.serious else code
+        code = code if is_complete else 1
         if not is_quiet and not as_json:
             print(_summary(report), file=sys.stderr)
         if report.pending is not None and not is_quiet:

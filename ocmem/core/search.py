@@ -133,6 +133,8 @@ class Searcher:
         """The reference without a provider: each keyword by itself, every match scores 1."""
         found: dict[str, Candidate] = {}
         for word in keywords.extract(self.wanted.query) or [self.wanted.query]:
+            if len(found) >= self.wanted.max_results:
+                break  # all score alike, so what comes later cannot be among the first
             for candidate in self._matching_all(word, limit=self._pool(), model=None):
                 found.setdefault(candidate.id, candidate)
         return ranker.by_score(

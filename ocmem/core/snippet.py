@@ -16,8 +16,11 @@ def head(chunk: ChunkRow) -> Snippet:
 
 
 def best(chunk: ChunkRow, terms: Sequence[tuple[Term, float]], *, stems: Tokens) -> Snippet:
-    """The window whose terms weigh most, cut at line borders unless one line is too long."""
-    if not terms or utf16.length(chunk.text) <= MAX_UNITS:
+    """The window whose terms weigh most, cut at line borders unless one line is too long.
+
+    Without terms, or without any in the chunk, that is the beginning.
+    """
+    if utf16.length(chunk.text) <= MAX_UNITS:
         return head(chunk)
     lines = chunk.text.split("\n")
     sizes = [utf16.length(line) + 1 for line in lines]

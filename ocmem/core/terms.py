@@ -8,6 +8,8 @@ from ocmem.core import cjk
 
 Tokens = Callable[[str], list[tuple[int, int, str]]]
 
+MOST_TERMS = 256
+
 _STOP_WORDS = frozenset(
     """a an and are as at be been but by can could did do does doing for from get got had has
     have having he her hers him his how i if in into is it its me might my of on or our ours she
@@ -46,10 +48,13 @@ class Term:
 
 
 def terms_of(query: str, *, words: Tokens, stems: Tokens) -> list[Term]:
-    """The query's words, stemmed and without stop words, unless it has nothing else."""
+    """The query's words, stemmed and without stop words, unless it has nothing else.
+
+    At most `MOST_TERMS`, the first ones: each costs a look-up, and a whole file may be pasted.
+    """
     text = cjk.normalize(query)
     meant = _terms(text, words=words, stems=stems, drop_common=True)
-    return meant or _terms(text, words=words, stems=stems, drop_common=False)
+    return (meant or _terms(text, words=words, stems=stems, drop_common=False))[:MOST_TERMS]
 
 
 def any_of(terms: list[Term]) -> str:

@@ -18,6 +18,7 @@ from urllib.request import urlopen
 import pytest
 
 from tests.cli.program import REPOSITORY, Program
+from tests.fake_provider import FakeProvider
 
 FILES = 60
 CONCURRENCY = 4
@@ -144,9 +145,34 @@ def test_a_killed_run_of_the_builtin_provider_leaves_a_valid_index(
         time.sleep(chance.uniform(0.2, 1.5))
         kill(process)
         assert_sound(ocmem, ocmem.own_index)
+        if not ocmem.own_index.exists():
+            ocmem.index()  # so that the runs to come have something to lose
         edit(ocmem, chance, chance.sample(range(FILES), 20))
 
     done = ocmem("index")
 
     assert done.code == 0, done.err
     assert_complete(ocmem.own_index)
+
+
+def test_openclaw_killed_between_its_two_renames_costs_nothing(
+    ocmem: Program, fake: FakeProvider
+) -> None:
+    ocmem.use(fake)
+    ocmem.note("memory/heron.md", f"The {QUERY} stood on the pier.\n")
+    ocmem.index()
+    index = ocmem.shared_index
+    backup = index.rename(index.with_name(f"{index.name}.backup-1234"))
+    fake.stop()
+
+    search = ocmem("search", QUERY, "--json")
+    status = ocmem("status")
+    between = {each.name for each in index.parent.iterdir()}
+    done = ocmem("index")
+
+    assert (search.code, search.paths) == (0, ["memory/heron.md"]), search.err
+    assert "Indexed: 1/1 files" in status.out
+    assert backup.name in between and index.name not in between
+    assert done.code == 0, done.err
+    assert "0 changed" in done.err and " 0 embedded" in done.err
+    assert index.exists() and not backup.exists()

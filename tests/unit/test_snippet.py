@@ -189,8 +189,20 @@ def test_without_a_match_or_without_words_the_beginning_is_shown(db: Connection)
     lines = [f"{at} {FILLER}" for at in range(40)]
     chunk = chunk_of("\n".join(lines))
 
-    assert best(db, chunk, "gateway").start_line == 1
-    assert best(db, chunk, "?") == snippet.head(chunk)
+    for query in ("gateway", "!!!"):
+        found = best(db, chunk, query)
+
+        assert found.start_line == 1
+        assert found.text.split("\n") == lines[: found.end_line]
+        assert utf16.length(found.text) + len(lines[found.end_line]) + 1 > 700
+
+
+def test_without_words_a_first_line_that_is_too_long_is_cut_where_it_must(db: Connection) -> None:
+    line = "🦞" * 400
+
+    found = best(db, chunk_of(f"{line}\n{FILLER}", start_line=5), "!!!")
+
+    assert found == Snippet("🦞" * 350, 5, 5)
 
 
 @pytest.mark.parametrize("before", [0, 340, 345, 350, 690, 700, 1045, 1395, 1400])

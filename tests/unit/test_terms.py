@@ -8,7 +8,7 @@ import pytest
 
 from ocmem.core import cjk
 from ocmem.core.store import Connection
-from ocmem.core.terms import any_of, rarity, terms_of
+from ocmem.core.terms import MOST_TERMS, any_of, rarity, terms_of
 
 
 @pytest.fixture
@@ -135,6 +135,13 @@ def test_words_of_both_kinds_go_together(db: Connection) -> None:
 
 def test_accents_do_not_matter(db: Connection) -> None:
     assert found(db, "naive cafe", "naïve", "un café", "soup") == [0, 1]
+
+
+def test_of_a_whole_book_the_first_words_are_looked_for(db: Connection) -> None:
+    words = [f"word{at}" for at in range(20_000)]
+
+    assert stems_of(db, " ".join(words[:MOST_TERMS])) == words[:MOST_TERMS]
+    assert stems_of(db, " ".join(["the", *words[:9], *words])) == words[:MOST_TERMS]
 
 
 def test_the_rarer_a_word_the_more_it_says() -> None:
