@@ -9,7 +9,9 @@ OcmemError
 │   ├── IndexMoved     another program swapped a new file in; open it again
 │   └── IndexBusy      another process holds it
 ├── EmbedderError      no key, refused, rate limited, wrong dimensions
-│   └── ServiceRefused the service answered, and said no
+│   ├── ServiceRefused the service answered, and said no
+│   ├── NoBatchApi     it embeds, but takes no batch jobs
+│   └── OutOfTime      there is no time left to ask
 ├── NotReadable        `get` may not or cannot read that path
 └── BackendError       qmd or lancedb could not answer
 
@@ -60,6 +62,12 @@ class ServiceRefused(EmbedderError):
         super().__init__(message, hint=hint)
         self.status = status
         self.names_size = names_size
+
+
+class NoBatchApi(EmbedderError): ...
+
+
+class OutOfTime(EmbedderError): ...
 
 
 class NotReadable(OcmemError): ...

@@ -151,6 +151,24 @@ class Issue:
     serious: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """Batch jobs under way, and their texts; `waiting` are texts for jobs of a later run."""
+
+    jobs: int
+    chunks: int
+    waiting: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BatchState:
+    """How batch jobs went in one run: failures in a row, and why the last one failed."""
+
+    failures: int = 0
+    last_error: str | None = None
+    is_off: bool = False
+
+
 @dataclass(slots=True)
 class SyncReport:
     """What one run over the files did; counters grow while it runs."""
@@ -165,3 +183,5 @@ class SyncReport:
     seconds: float = 0.0
     full: bool = False
     issues: list[Issue] = field(default_factory=list)
+    pending: Pending | None = None  # why some files were left for a later run
+    batch: BatchState = field(default_factory=BatchState)

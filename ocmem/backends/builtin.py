@@ -6,20 +6,30 @@ import os
 import time
 from dataclasses import dataclass, field
 
-from ocmem.core import embedder, freshness, indexer, lock, sql, utf16
-from ocmem.core.embedder import Embedder, Notice, no_notice
-from ocmem.core.indexer import Log, Progress
+from ocmem.core import embedder, freshness, indexer, jobs, lock, sql, utf16
+from ocmem.core.embedder import Embedder, Notice, Progress, no_notice
+from ocmem.core.indexer import Log
+from ocmem.core.jobs import Batching
+from ocmem.core.merge import Evidence, Yardstick
 from ocmem.core.scan import Clock
 from ocmem.core.search import Mode, Searcher, Wanted
 from ocmem.core.store import Connection, open_existing, rows, vectors
-from ocmem.core.sync import MOVED_RETRIES, Sync, no_log, no_progress
-from ocmem.errors import EmbedderError, IndexBusy, IndexMoved, IndexReadOnly
+from ocmem.core.sync import GAVE_UP, MOVED_RETRIES, Sync, no_log, no_progress
+from ocmem.errors import (
+    EmbedderError,
+    IndexBusy,
+    IndexMoved,
+    IndexReadOnly,
+    IndexUnavailable,
+    OutOfTime,
+)
 from ocmem.model import Hit, SyncReport, Vector
 from ocmem.settings import Settings
 
 QUERY_TIMEOUT_S = 60.0
 SYNC_BEFORE_SEARCH_S = 5.0
 CHUNKS_BEFORE_SEARCH = 50
+SLOW_PROVIDER_REST_MS = 600_000  # what is paid for and not waited for is not asked for at once
 _FIRST_INDEX_WAIT_S = 600.0
 
 
@@ -35,6 +45,9 @@ class Answer:
     warnings: tuple[str, ...] = ()
     why_empty: str | None = None
     hint: str | None = None
+    failure: EmbedderError | None = None  # the provider was asked, and could not answer
+    yardstick: Yardstick | None = None  # with `evidence`, where hits are to be compared
+    evidence: tuple[Evidence, ...] = ()  # one for each hit
 
 
 @dataclass(slots=True)
@@ -48,11 +61,16 @@ class BuiltinBackend:
     _warnings: list[str] = field(default_factory=list)
     _embedded_queries: dict[str, Vector] = field(default_factory=dict)
     _trouble: EmbedderError | None = None  # why the provider could not be used
+    _is_slow: bool = False  # it took longer than a person should wait
 
-    def index(self, *, force: bool, wait_s: float) -> SyncReport:
+    def index(
+        self, *, force: bool, wait_s: float, batching: Batching = jobs.AS_CONFIGURED
+    ) -> SyncReport:
         """Bring the index up to date; raises IndexBusy if another run holds it for `wait_s`."""
         with lock.writing(self.settings.index_path, wait_s=wait_s, command="index"):
-            return self._sync().run(force=force)
+            sync = self._sync()
+            sync.batching = batching
+            return sync.run(force=force)
 
     def search(self, wanted: Wanted, *, sync: bool) -> Answer:
         if wanted.keywords_only and embedder.identity_of(self.settings.provider).costs:
@@ -78,8 +96,8 @@ class BuiltinBackend:
             if not sync:
                 stale = freshness.is_dirty(self.settings, db)
                 if stale:
-                    hint = "files changed since the index was made; run: ocmem index"
-                    self._warnings.append(hint)
+                    told = f"files changed since the index was made; {self._remedy()}"
+                    self._warnings.append(told)
             vector, degraded = None, None
             if not wanted.keywords_only:
                 vector, degraded = self._query_vector(db, wanted.query)
@@ -101,6 +119,9 @@ class BuiltinBackend:
                 warnings=tuple(self._warnings),
                 why_empty=None if hits else self._why_empty(searcher),
                 hint=self._trouble.hint if self._trouble else None,
+                failure=self._trouble,
+                yardstick=searcher.yardstick() if wanted.compares else None,
+                evidence=tuple(map(searcher.evidence, hits)) if wanted.compares else (),
             )
 
     # --- sync before search ----------------------------------------------------------------------
@@ -115,12 +136,18 @@ class BuiltinBackend:
             if not needed:
                 return False
             if not affordable:
-                self._hint_index()
+                self._warnings.append(f"the index is out of date; {self._remedy()}")
                 return True
             if with_index and sync.identity.costs:
                 sync.deadline = time.monotonic() + SYNC_BEFORE_SEARCH_S
-            report = self._run_first(sync, with_index=with_index)
+            try:
+                report = self._run_first(sync, with_index=with_index)
+            finally:
+                self.embedder = sync.embedder  # a model is loaded once, for notes and query alike
             self._warnings += [issue.message for issue in report.issues if issue.serious]
+            if report.pending is not None:
+                self._warnings.append(f"the index is out of date; {self._remedy()}")
+                return True
         except IndexReadOnly as error:
             if not with_index:
                 raise  # there is nothing to answer from
@@ -129,15 +156,34 @@ class BuiltinBackend:
         except EmbedderError as error:
             if not with_index and self.settings.provider.missing is None:
                 raise  # there is nothing to answer from
+            if sync.deadline is not None and self._is_out_of_time(sync.deadline, error):
+                self._give_up(sync)
+                return True
             self._trouble = error
             self._warnings.append(f"sync failed (search): {error}")
             if self.settings.provider.missing is None:
-                self._hint_index()
+                self._warnings.append(f"the index is out of date; {self._remedy()}")
             return True
         except (IndexBusy, IndexMoved) as error:
             self._warnings.append(f"{error}; answering from what is there")
             return True
         return False
+
+    def _is_out_of_time(self, deadline: float, error: EmbedderError) -> bool:
+        return isinstance(error, OutOfTime) or time.monotonic() >= deadline
+
+    def _give_up(self, sync: Sync) -> None:
+        """Say so, and let the next searches answer at once instead of paying for nothing again."""
+        self._is_slow = True
+        self._warnings.append(
+            f"{SYNC_BEFORE_SEARCH_S:g} s were not enough to bring the index up to date "
+            f"({sync.report.embedded} chunks embedded); {self._remedy()}"
+        )
+        with contextlib.suppress(IndexUnavailable):
+            db = open_existing(self.settings.index_path)
+            if db is not None:
+                with db:
+                    rows.set_state(db, GAVE_UP, str(self.clock_ns() // 1_000_000))
 
     def _run_first(self, sync: Sync, *, with_index: bool) -> SyncReport:
         """Catch up now; wait for another run only if there is nothing else to answer from."""
@@ -156,14 +202,16 @@ class BuiltinBackend:
         """Is there an index, does it need work, and may a search do that work unasked?"""
         db = open_existing(self.settings.index_path, "read")
         if db is None:
-            return False, True, True
+            return False, True, not self._has_jobs()
         with db:
             if not rows.is_index(db) or not db.value(sql.HAS_FILES):
-                return False, True, True
+                return False, True, not self._has_jobs()
             sync.load_vectors(db)  # a table that lacks them is a reason for a full rebuild
             meta = rows.read_meta(db)
             if meta is None or sync.why_full(meta, db):
                 return True, True, False
+            gave_up_ms = int(rows.state(db, GAVE_UP) or -SLOW_PROVIDER_REST_MS)
+            rests = abs(self.clock_ns() // 1_000_000 - gave_up_ms) < SLOW_PROVIDER_REST_MS
             sources = freshness.indexed_sources(self.settings, meta)
             scan = freshness.scan_of(self.settings, db, sources)
             missing: set[str] = set()
@@ -176,7 +224,7 @@ class BuiltinBackend:
                 missing.update(row.hash for row in found)
                 if indexer.uses_cache(self.settings, sync.identity):
                     missing -= rows.cached(db, sync.identity.cache_key, missing).keys()
-                if len(missing) > CHUNKS_BEFORE_SEARCH:
+                if len(missing) > CHUNKS_BEFORE_SEARCH or (missing and rests):
                     return True, True, False
             switches = freshness.table_switches(self.settings)
             is_behind = bool(scan.restamped) or rows.state(db, "tables") != switches
@@ -186,6 +234,14 @@ class BuiltinBackend:
             if not needed:
                 self._warnings += [issue.message for issue in scan.issues() if issue.serious]
             return True, needed, True
+
+    def _has_jobs(self) -> bool:
+        """Whether batch jobs are under way for a first index, which then has to wait for them."""
+        if not jobs.ledger_path(self.settings.index_path).exists():
+            return False
+        from ocmem.core import ledger
+
+        return ledger.pending(self.settings) is not None
 
     def _may_write(self) -> bool:
         path = self.settings.index_path
@@ -201,8 +257,9 @@ class BuiltinBackend:
             notice=self.notice,
         )
 
-    def _hint_index(self) -> None:
-        self._warnings.append("the index is out of date; run: ocmem index")
+    def _remedy(self) -> str:
+        option = self.settings.provider_option
+        return f"run: ocmem index{f' --provider {option}' if option else ''}"
 
     # --- the query -------------------------------------------------------------------------------
 
@@ -221,7 +278,9 @@ class BuiltinBackend:
             identity.cache_key.provider_key,
         ):
             built = f"{meta.provider} ({meta.model})"
-            return None, f"the index was built with {built}; keywords only until: ocmem index"
+            return None, f"the index was built with {built}; {self._remedy()}"
+        if self._trouble is not None:
+            return None, str(self._trouble)  # asked a moment ago, in vain
         try:
             vector = self._embedded(utf16.trim(query))
         except EmbedderError as error:
@@ -230,16 +289,20 @@ class BuiltinBackend:
         dims = vectors.dims_of(db) or vectors.dims_stored(db)
         if vector and dims is not None and len(vector) != dims:
             return None, (
-                f"the query has {len(vector)} dimensions and the index {dims}. If the model behind "
-                "the URL changed, run ocmem index --force with cache.enabled off"
+                f"the query has {len(vector)} dimensions and the index {dims}; if the model behind "
+                "the URL changed, run: ocmem index --force"
             )
         return vector, None
 
     def _embedded(self, query: str) -> Vector:
         """Asked for once, even if the file is swapped meanwhile."""
         if query not in self._embedded_queries:
-            provider = self.embedder or embedder.connect(self.settings, self.notice)
-            vector = provider.embed_query(query, timeout_s=QUERY_TIMEOUT_S)
+            if self.embedder is None:
+                self.embedder = embedder.connect(self.settings, self.notice, self.progress)
+            timeout_s = embedder.timeout_s(self.settings.provider.id, QUERY_TIMEOUT_S)
+            if self._is_slow:
+                timeout_s = SYNC_BEFORE_SEARCH_S
+            vector = self.embedder.embed_query(query, timeout_s=timeout_s)
             self._embedded_queries[query] = vector
         return self._embedded_queries[query]
 
@@ -253,7 +316,7 @@ class BuiltinBackend:
     def _no_index(self, wanted: Wanted) -> Answer:
         where = self.settings.shown(self.settings.index_path)
         trouble = self._trouble
-        remedy = "" if trouble else "; run: ocmem index"
+        remedy = "" if trouble else f"; {self._remedy()}"
         self._warnings.append(f"there is no index yet at {where}{remedy}")
         return Answer(
             hits=[],
@@ -285,7 +348,12 @@ class BuiltinBackend:
         if unmatched:
             words = [word if len(word) <= 40 else f"{word[:39]}…" for word in unmatched[:10]]
             more = ", …" if len(unmatched) > len(words) else ""
-            return f"no note has: {', '.join(words)}{more}; try other words, or --min-score 0"
+            advice = "try other words"
+            if searcher.wanted.keywords_only:
+                advice += ", or leave out --provider none"
+            elif searcher.vector:
+                advice += ", or --min-score 0"
+            return f"no indexed note has: {', '.join(words)}{more}; {advice}"
         if searcher.vector is None and not searcher.terms():
             return "the query has no words to look for"
         return "nothing is near enough in meaning; try --min-score 0 --ranker fused"

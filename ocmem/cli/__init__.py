@@ -1,6 +1,7 @@
 """main(): parse, dispatch, turn errors into exit codes."""
 
 import contextlib
+import gc
 import os
 import sys
 
@@ -9,6 +10,8 @@ from ocmem.errors import OcmemError, ReaderLeft
 
 def main() -> int:
     """Run the command line and return its exit code; the only place that prints a failure."""
+    # Imports make many objects and no garbage; looking for some would cost a tenth of a search.
+    gc.set_threshold(50_000, 20, 20)
     _open_streams()
     try:
         code = _run(sys.argv[1:])

@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ocmem.backends.builtin import Answer
+from ocmem.core.merge import rescored
 from ocmem.model import Hit
 from ocmem.settings import Settings
 
@@ -24,10 +25,28 @@ class AgentHit:
     hit: Hit
 
 
+def comparable(answered: Sequence[Answered]) -> list[Answered]:
+    """The answers with scores on one scale, where each had a scale of its own."""
+    measured = [
+        (each.answer.yardstick, list(zip(each.answer.hits, each.answer.evidence, strict=True)))
+        for each in answered
+        if each.answer is not None and each.answer.yardstick is not None
+    ]
+    if not measured:
+        return list(answered)
+    lists = iter(rescored(measured))
+    return [
+        replace(each, answer=replace(each.answer, hits=next(lists)))
+        if each.answer is not None and each.answer.yardstick is not None
+        else each
+        for each in answered
+    ]
+
+
 def merged(answered: Sequence[Answered]) -> list[AgentHit]:
     """All hits, best first, what several agents share once; a single list keeps its order."""
     found: dict[tuple[object, ...], AgentHit] = {}
-    for each in answered:
+    for each in comparable(answered):
         for hit in each.answer.hits if each.answer is not None else ():
             chunk = hit.chunk
             location = os.path.normpath(each.settings.workspace / chunk.path)

@@ -243,15 +243,43 @@ def search(
 def index(
     ctx: typer.Context,
     force: Annotated[bool, typer.Option("--force", help="Build the whole index anew.")] = False,
+    provider: Annotated[
+        ProviderName | None,
+        typer.Option(help="The index that searches with this --provider use."),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Only say what would be embedded, sent where, at what cost."
+        ),
+    ] = False,
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Give up at once if another run holds the index.")
     ] = False,
+    batch: Annotated[
+        bool | None,
+        typer.Option(
+            "--batch/--no-batch",
+            help="Embed with the provider's batch jobs, cheaper and slower, or without, for once.",
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> int:
     """Bring the index up to date with the files."""
+    if dry_run:
+        from ocmem.cli import dry_run as preview
+
+        return preview.run(force=force, provider=provider, as_json=json, given=ctx.obj)
     from ocmem.cli import index as command
 
-    return command.run(force=force, waits=not no_wait, as_json=json, given=ctx.obj)
+    return command.run(
+        force=force,
+        waits=not no_wait,
+        provider=provider,
+        batch=batch,
+        as_json=json,
+        given=ctx.obj,
+    )
 
 
 @_command
@@ -281,6 +309,17 @@ def status(
     from ocmem.cli import status as command
 
     return command.run(deep=deep or index, index_first=index, as_json=json, given=ctx.obj)
+
+
+@_command
+def warmup(
+    ctx: typer.Context,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+) -> int:
+    """Load the model, downloading it if need be, and say when a search would be quick."""
+    from ocmem.cli import warmup as command
+
+    return command.run(as_json=json, given=ctx.obj)
 
 
 @_command

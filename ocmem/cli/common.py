@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ocmem import settings as config
-from ocmem.errors import OcmemError, UsageError
+from ocmem.errors import EmbedderError, OcmemError, UsageError
 from ocmem.model import Source
 from ocmem.settings import Documents, Overrides, Settings
 
@@ -22,7 +22,11 @@ _PROGRESS_AFTER_S = 0.4
 
 
 def overrides(
-    given: Given, *, provider: str | None = None, sources: tuple[Source, ...] = ()
+    given: Given,
+    *,
+    provider: str | None = None,
+    sources: tuple[Source, ...] = (),
+    failure: str | None = None,
 ) -> Overrides:
     """The global options, checked."""
     profile = given.get("profile")
@@ -47,6 +51,7 @@ def overrides(
         provider=provider,
         sources=sources,
         offline=bool(given.get("offline")),
+        failure=failure,
     )
 
 
@@ -77,6 +82,28 @@ def _resolved(chosen: Overrides, found: Documents | None = None) -> Settings:
     for text in resolved.warnings:
         warn(text)
     return resolved
+
+
+def fallback(settings: Settings, given: Given, error: EmbedderError, **options: Any) -> Settings:  # noqa: ANN401
+    """The settings with the configured fallback in place of the provider that failed.
+
+    Raises `error` where there is none, or none that could be used.
+    """
+    choice = settings.provider
+    is_first = choice.missing is None and choice.fallback is None
+    if not is_first or settings.search.fallback in ("none", choice.id):
+        raise error
+    chosen = overrides({**given, "agent": [settings.agent_id]}, failure=str(error), **options)
+    second = config.resolve(chosen, os.environ, cwd=_cwd(), now_ms=time.time() * 1000)
+    if second.provider.missing is not None:
+        raise EmbedderError(second.provider.missing, hint=error.hint)
+    return second
+
+
+def tell_switch(settings: Settings, error: EmbedderError) -> None:
+    """That another provider goes on, and why."""
+    warn(str(error))
+    warn(f"embeddings: switched to fallback provider ({settings.provider.id})")
 
 
 def typed(text: str) -> str:

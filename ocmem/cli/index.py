@@ -2,23 +2,34 @@
 
 import math
 import sys
+from functools import partial
 
 from ocmem.backends.builtin import BuiltinBackend
 from ocmem.cli import common, wire
 from ocmem.cli.common import Given
 from ocmem.core import embedder, files
 from ocmem.core.indexer import Log
-from ocmem.errors import IndexBusy, OcmemError, SettingsError, UsageError
-from ocmem.model import SyncReport
+from ocmem.core.jobs import Batching
+from ocmem.errors import EmbedderError, IndexBusy, OcmemError, SettingsError, UsageError
+from ocmem.model import Pending, SyncReport
 from ocmem.settings import Settings
 from ocmem.settings.address import shown_url
 
 
-def run(*, force: bool, waits: bool, as_json: bool, given: Given) -> int:
+def run(
+    *,
+    force: bool,
+    waits: bool,
+    provider: str | None,
+    batch: bool | None,
+    as_json: bool,
+    given: Given,
+) -> int:
     is_quiet = bool(given.get("quiet"))
+    batching = Batching(wanted=batch)
     code = 0
     entries: list[object] = []
-    for settings in common.each_agent(given):
+    for settings in common.each_agent(given, provider=provider):
         if not settings.search.enabled:
             print("Memory search disabled.", file=sys.stderr)
             continue
@@ -26,7 +37,15 @@ def run(*, force: bool, waits: bool, as_json: bool, given: Given) -> int:
             _introduce(settings)
         try:
             log = common.log(given, as_json=as_json)
-            report = _index(settings, force=force, waits=waits, is_quiet=is_quiet, log=log)
+            index = partial(
+                _index, force=force, waits=waits, batching=batching, is_quiet=is_quiet, log=log
+            )
+            try:
+                report = index(settings)
+            except EmbedderError as error:
+                settings = common.fallback(settings, given, error, provider=provider)
+                common.tell_switch(settings, error)
+                report = index(settings)
         except (SettingsError, UsageError):
             raise
         except OcmemError as error:
@@ -37,32 +56,40 @@ def run(*, force: bool, waits: bool, as_json: bool, given: Given) -> int:
             continue
         if report is None:
             continue
-        entries.append(wire.report(settings.agent_id, report))
+        entries.append(wire.report(settings, report))
         if not as_json and not is_quiet:
-            print(f"Memory index updated ({settings.agent_id}).")
+            print(_headline(settings.agent_id, report))
         for issue in report.issues:
             common.warn(issue.message)
             code = 1 if issue.serious else code
         if not is_quiet and not as_json:
             print(_summary(report), file=sys.stderr)
+        if report.pending is not None and not is_quiet:
+            print(f"hint: {_advice(settings, report.pending)}", file=sys.stderr)
     if as_json:
         print(wire.document(entries))
     return code
 
 
 def _index(
-    settings: Settings, *, force: bool, waits: bool, is_quiet: bool, log: Log
+    settings: Settings,
+    *,
+    force: bool,
+    waits: bool,
+    batching: Batching,
+    is_quiet: bool,
+    log: Log,
 ) -> SyncReport | None:
     progress = common.ProgressLine(is_quiet=is_quiet)
     backend = BuiltinBackend(settings, progress, log=log, notice=progress.notice)
     try:
-        return backend.index(force=force, wait_s=0)
+        return backend.index(force=force, wait_s=0, batching=batching)
     except IndexBusy as error:
         if not is_quiet:
             common.warn(f"{error}; {'waiting' if waits else 'nothing done'}")
         if not waits:
             return None
-        return backend.index(force=force, wait_s=math.inf)
+        return backend.index(force=force, wait_s=math.inf, batching=batching)
     finally:
         progress.clear()
 
@@ -86,6 +113,27 @@ def _introduce(settings: Settings) -> None:
     if choice.fallback is not None:
         print(f"Fallback: {choice.fallback.origin}")
     print()
+
+
+def _headline(agent_id: str, report: SyncReport) -> str:
+    pending = report.pending
+    if pending is None:
+        return f"Memory index updated ({agent_id})."
+    what = f"{_count(pending.waiting, 'chunk')} left for the next run"
+    if pending.jobs:
+        jobs, chunks = _count(pending.jobs, "batch job"), _count(pending.chunks, "chunk")
+        what = f"{jobs} with {chunks} {'is' if pending.jobs == 1 else 'are'} under way"
+    return f"Memory index pending ({agent_id}): {what}."
+
+
+def _advice(settings: Settings, pending: Pending) -> str:
+    option = f" --provider {settings.provider_option}" if settings.provider_option else ""
+    more = f"; {_count(pending.waiting, 'more chunk')} to hand in" if pending.waiting else ""
+    return f"run ocmem index{option} later to fetch what is done{more}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _summary(report: SyncReport) -> str:

@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ocmem.backends.builtin import Answer, BuiltinBackend
@@ -14,7 +14,7 @@ from ocmem.cli.answers import AgentHit, Answered
 from ocmem.cli.common import Given
 from ocmem.core import citation
 from ocmem.core.search import Wanted
-from ocmem.errors import OcmemError, UsageError
+from ocmem.errors import EmbedderError, OcmemError, UsageError
 from ocmem.model import Source
 from ocmem.settings import Settings
 
@@ -38,6 +38,7 @@ class Typed:
     citations: str | None
     session_key: str | None
     all_agents: bool
+    compares: bool = False  # with what other agents answer
 
 
 def run(typed: Typed, given: Given) -> int:
@@ -45,6 +46,9 @@ def run(typed: Typed, given: Given) -> int:
         raise UsageError("Missing search query. Provide a positional query or use --query <text>.")
     agents = list(_agents(typed, given))
     alone = len(agents) == 1
+    if len({_wanted(typed, settings).ranker for settings in agents}) > 1:
+        typed = replace(typed, ranker="fused")  # scores of two rankers have no common order
+    typed = replace(typed, compares=not alone)
     answered = [_answered(typed, given, settings, alone=alone) for settings in agents]
     enabled = [each.settings for each in answered if each.answer is not None]
     has_failed = any(each.error is not None for each in answered)
@@ -65,9 +69,7 @@ def run(typed: Typed, given: Given) -> int:
 
 def _agents(typed: Typed, given: Given) -> Iterator[Settings]:
     """The agents to ask: those named, all of them, or the default one."""
-    # Keywords can be asked of any index: `none` needs none of its own.
-    provider = None if typed.provider == "none" else typed.provider
-    options: dict[str, Any] = {"provider": provider, "sources": typed.sources}
+    options = _options(typed)
     if typed.all_agents and (given.get("agent") or given.get("workspace")):
         raise UsageError("--all-agents goes without --agent and --workspace")
     if typed.all_agents or len(given.get("agent") or ()) > 1:
@@ -76,15 +78,20 @@ def _agents(typed: Typed, given: Given) -> Iterator[Settings]:
         yield common.one_agent(given, **options)
 
 
+def _options(typed: Typed) -> dict[str, Any]:
+    # Keywords can be asked of any index: `none` needs none of its own.
+    provider = None if typed.provider == "none" else typed.provider
+    return {"provider": provider, "sources": typed.sources}
+
+
 def _answered(typed: Typed, given: Given, settings: Settings, *, alone: bool) -> Answered:
-    wanted = _wanted(typed, settings)
     if "sessions" in typed.sources and settings.is_folder:
         raise UsageError("--source sessions: a folder of notes has no transcripts")
     if not settings.search.enabled:
         print("Memory search disabled.", file=sys.stderr)
         return Answered(settings, None)
     try:
-        answer = _search(wanted, settings, syncs=typed.syncs, is_quiet=bool(given.get("quiet")))
+        settings, answer = _search(typed, given, settings)
     except OcmemError as error:
         whose = "" if alone else f" ({settings.agent_id})"
         failure = f"Memory search failed{whose}: {error}"
@@ -97,11 +104,34 @@ def _answered(typed: Typed, given: Given, settings: Settings, *, alone: bool) ->
     return Answered(settings, answer)
 
 
-def _search(wanted: Wanted, settings: Settings, *, syncs: bool, is_quiet: bool) -> Answer:
-    progress = common.ProgressLine(is_quiet=is_quiet)
+def _search(typed: Typed, given: Given, settings: Settings) -> tuple[Settings, Answer]:
+    """The answer, and the settings it was found with: those of a fallback, if one steps in."""
+    answer = None
+    try:
+        answer = _ask(typed, given, settings)
+        if answer.failure is None:
+            return settings, answer
+        failure = answer.failure
+    except EmbedderError as error:
+        failure = error
+    try:
+        second = common.fallback(settings, given, failure, **_options(typed))
+    except EmbedderError:
+        if answer is None:
+            raise
+        return settings, answer
+    # A search does not build a second index for what keywords can answer.
+    if answer is not None and not second.index_path.exists():
+        return settings, answer
+    return second, _ask(typed, given, second)
+
+
+def _ask(typed: Typed, given: Given, settings: Settings) -> Answer:
+    wanted = _wanted(typed, settings)
+    progress = common.ProgressLine(is_quiet=bool(given.get("quiet")))
     try:
         backend = BuiltinBackend(settings, progress, notice=progress.notice)
-        return backend.search(wanted, sync=syncs and settings.search.syncs_on_search)
+        return backend.search(wanted, sync=typed.syncs and settings.search.syncs_on_search)
     finally:
         progress.clear()
 
@@ -174,6 +204,7 @@ def _wanted(typed: Typed, settings: Settings) -> Wanted:
         now_ms=time.time() * 1000,
         fills=typed.min_score is None,
         keywords_only=typed.provider == "none",
+        compares=typed.compares and ranker == "fused",
     )
 
 

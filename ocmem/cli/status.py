@@ -12,7 +12,9 @@ from ocmem.cli.common import Given
 from ocmem.core import files
 from ocmem.core.health import Health, health
 from ocmem.core.indexer import Log
-from ocmem.errors import IndexUnavailable, OcmemError
+from ocmem.core.jobs import FAILURE_LIMIT, SERVICES
+from ocmem.errors import EmbedderError, IndexUnavailable, OcmemError
+from ocmem.model import BatchState, SyncReport
 from ocmem.settings import Settings
 from ocmem.settings.address import shown_url
 
@@ -26,7 +28,9 @@ def run(*, deep: bool, index_first: bool, as_json: bool, given: Given) -> int:
             print("Memory search disabled.", file=sys.stderr)
             continue
         log = common.log(given, as_json=as_json)
-        error = _index(settings, given, log) if index_first else None
+        error, batch = None, BatchState()
+        if index_first:
+            settings, error, batch = _index(settings, given, log)
         code = 1 if error else code
         try:
             notice = common.ProgressLine(is_quiet=bool(given.get("quiet"))).notice
@@ -41,6 +45,7 @@ def run(*, deep: bool, index_first: bool, as_json: bool, given: Given) -> int:
         if state.vector_error:
             common.warn(f"sqlite-vec unavailable: {state.vector_error}")
         state.index_error = error
+        state.batch = batch
         found.append(state)
         entries.append(_fields(state))
     if as_json:
@@ -50,8 +55,9 @@ def run(*, deep: bool, index_first: bool, as_json: bool, given: Given) -> int:
     colored = common.wants_color(os.environ, is_tty=is_tty, option=given.get("color"))
     for state in found:
         if index_first:
-            failure_line = f"Memory index failed: {state.index_error}"
-            print(failure_line if state.index_error else "Memory index complete.")
+            done = "pending." if state.pending and state.is_dirty else "complete."
+            outcome = f"failed: {state.index_error}" if state.index_error else done
+            print(f"Memory index {outcome}")
         for line in _lines(state):
             shown = common.harmless(line) if is_tty else line
             print(_painted(shown) if colored else shown)
@@ -59,21 +65,35 @@ def run(*, deep: bool, index_first: bool, as_json: bool, given: Given) -> int:
     return code
 
 
-def _index(settings: Settings, given: Given, log: Log) -> str | None:
-    progress = common.ProgressLine(is_quiet=bool(given.get("quiet")))
+def _index(settings: Settings, given: Given, log: Log) -> tuple[Settings, str | None, BatchState]:
+    """The settings in force afterwards, with a fallback if one stepped in, what went wrong, and
+    how batch jobs went."""
+    batch = BatchState()
     try:
-        backend = BuiltinBackend(settings, progress, log=log, notice=progress.notice)
-        report = backend.index(force=False, wait_s=math.inf)
+        try:
+            report = _run_index(settings, given, log)
+        except EmbedderError as error:
+            settings = common.fallback(settings, given, error)
+            common.tell_switch(settings, error)
+            report = _run_index(settings, given, log)
         failure = "; ".join(issue.message for issue in report.issues if issue.serious)
+        batch = report.batch
         hint = None
     except OcmemError as error:
         failure, hint = str(error), error.hint
+    if not failure:
+        return settings, None, batch
+    common.complain(OcmemError(f"Memory index failed: {failure}", hint=hint))
+    return settings, failure, batch
+
+
+def _run_index(settings: Settings, given: Given, log: Log) -> SyncReport:
+    progress = common.ProgressLine(is_quiet=bool(given.get("quiet")))
+    try:
+        backend = BuiltinBackend(settings, progress, log=log, notice=progress.notice)
+        return backend.index(force=False, wait_s=math.inf)
     finally:
         progress.clear()
-    if not failure:
-        return None
-    common.complain(OcmemError(f"Memory index failed: {failure}", hint=hint))
-    return failure
 
 
 def _lines(state: Health) -> Iterator[str]:
@@ -108,7 +128,11 @@ def _lines(state: Health) -> Iterator[str]:
     else:
         yield "Embedding cache: disabled"
     batch = "enabled" if _batch_enabled(state) else "disabled"
-    yield f"Batch: {batch} (failures 0/2)"
+    yield f"Batch: {batch} (failures {state.batch.failures}/{FAILURE_LIMIT})"
+    if state.batch.last_error:
+        yield f"Batch error: {state.batch.last_error}"
+    if state.pending is not None:
+        yield f"Batch jobs: {state.pending.jobs} pending ({state.pending.chunks} chunks)"
     if choice.fallback is not None:
         yield choice.fallback.reason
     if choice.id == "builtin":
@@ -160,7 +184,6 @@ def _status_fields(state: Health) -> dict[str, Any]:
     settings = state.settings
     search, choice = settings.search, settings.provider
     has_model = state.provider != "none"
-    batch = search.remote.batch
     return _present(
         {
             "backend": "builtin",
@@ -196,15 +219,7 @@ def _status_fields(state: Health) -> dict[str, Any]:
                     "dims": state.vector_dims,
                 }
             ),
-            "batch": {
-                "enabled": _batch_enabled(state),
-                "failures": 0,
-                "limit": 2,
-                "wait": batch.wait,
-                "concurrency": batch.concurrency,
-                "pollIntervalMs": batch.poll_interval_ms,
-                "timeoutMs": batch.timeout_minutes * 60_000,
-            },
+            "batch": _batch_fields(state),
             "custom": _present(
                 {
                     "searchMode": "hybrid" if has_model else "fts-only",
@@ -215,8 +230,27 @@ def _status_fields(state: Health) -> dict[str, Any]:
     )
 
 
+def _batch_fields(state: Health) -> dict[str, Any]:
+    limits, went = state.settings.search.remote.batch, state.batch
+    return _present(
+        {
+            "enabled": _batch_enabled(state),
+            "failures": went.failures,
+            "limit": FAILURE_LIMIT,
+            "wait": limits.wait,
+            "concurrency": limits.concurrency,
+            "pollIntervalMs": limits.poll_interval_ms,
+            "timeoutMs": limits.timeout_minutes * 60_000,
+            "lastError": went.last_error,
+            "lastProvider": state.provider if went.last_error else None,
+            "pending": wire.pending(state.pending) if state.pending else None,
+        }
+    )
+
+
 def _batch_enabled(state: Health) -> bool:
-    return state.settings.search.remote.batch.enabled and state.provider == "openai"
+    is_wanted = state.settings.search.remote.batch.enabled and not state.batch.is_off
+    return is_wanted and state.provider in SERVICES
 
 
 def _present(fields: dict[str, Any]) -> dict[str, Any]:

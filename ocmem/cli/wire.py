@@ -8,8 +8,8 @@ from ocmem.core import jsjson
 from ocmem.core.citation import citation
 from ocmem.core.listing import Listed
 from ocmem.core.reader import Excerpt
-from ocmem.model import Explanation, Hit, SyncReport
-from ocmem.settings import Fallback
+from ocmem.model import Explanation, Hit, Pending, SyncReport
+from ocmem.settings import Fallback, Settings
 from ocmem.settings.address import shown_url
 
 document = jsjson.pretty
@@ -81,9 +81,9 @@ def listing(agent_id: str, files: Sequence[Listed]) -> dict[str, Any]:
     }
 
 
-def report(agent_id: str, done: SyncReport) -> dict[str, Any]:
-    return {
-        "agentId": agent_id,
+def report(settings: Settings, done: SyncReport) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "agentId": settings.agent_id,
         "files": {
             "scanned": done.scanned,
             "changed": done.changed,
@@ -96,6 +96,16 @@ def report(agent_id: str, done: SyncReport) -> dict[str, Any]:
         "seconds": round(done.seconds, 3),
         "issues": [issue.message for issue in done.issues],
     }
+    if done.pending is not None:
+        fields["pending"] = pending(done.pending)
+    if settings.provider.fallback is not None:
+        fields["fallback"] = fallback(settings.provider.fallback)
+    return fields
+
+
+def pending(left: Pending) -> dict[str, int]:
+    fields = {"jobs": left.jobs, "chunks": left.chunks}
+    return {**fields, "waiting": left.waiting} if left.waiting else fields
 
 
 def excerpt(read: Excerpt) -> str:

@@ -1,5 +1,7 @@
 """The Embedder protocol, the provider registry, and the way texts travel to a provider."""
 
+import contextlib
+import math
 import queue
 import threading
 import time
@@ -15,7 +17,7 @@ from ocmem.core.fingerprint import (
     shortened_provider_key,
 )
 from ocmem.core.store.rows import CacheKey
-from ocmem.errors import EmbedderError
+from ocmem.errors import EmbedderError, OutOfTime
 from ocmem.model import Vector
 from ocmem.settings import ProviderChoice, Settings
 
@@ -24,10 +26,12 @@ PROVIDERS = {
     for name in ("openai", "gemini", "voyage", "mistral", "local", "builtin")
 }
 Notice = Callable[[str], None]  # told what a person who waits should know
+Progress = Callable[[str, int, int], None]  # what is done, how far, and how far it goes
 
 _MOST_BYTES = 8000
 _KEY_HEADERS = ("authorization", "x-goog-api-key")  # a key is no part of an index's identity
 _SMALLER_LIMITS = {"gemini": 2048, "local": 2048}
+_LOCAL_PATIENCE = 5  # times as long may a model on this machine take
 
 
 class Embedder(Protocol):
@@ -66,6 +70,11 @@ def max_bytes(provider: str) -> int:
     return _SMALLER_LIMITS.get(provider, _MOST_BYTES)
 
 
+def timeout_s(provider: str, usual_s: float) -> float:
+    """How long to wait for a call that `usual_s` is right for elsewhere."""
+    return usual_s * _LOCAL_PATIENCE if provider == "local" else usual_s
+
+
 def identity_of(choice: ProviderChoice) -> Identity:
     if choice.id in ("openai", "gemini") and choice.endpoint is not None:
         sent = {"Content-Type": "application/json"} if choice.id == "openai" else {}
@@ -94,15 +103,21 @@ def provider_in_use(choice: ProviderChoice) -> str:
 def no_notice(text: str) -> None: ...
 
 
-def connect(settings: Settings, notice: Notice = no_notice) -> Embedder:
-    """The provider in use, loaded; says why if it cannot be had. `notice` hears of retries."""
+def connect(
+    settings: Settings, notice: Notice = no_notice, progress: Progress | None = None
+) -> Embedder:
+    """The provider in use, loaded; says why if it cannot be had. `notice` hears of retries.
+
+    Without a `progress` that somebody watches, no model is downloaded.
+    """
     choice = settings.provider
     if choice.missing is not None:
         raise unavailable(choice, choice.missing)
     if settings.offline and choice.endpoint is not None:
         raise EmbedderError(f"--offline: {choice.id} was not asked")
     module = import_module(PROVIDERS[choice.id])
-    return cast(Embedder, module.connect(settings, notice=notice))
+    watched = {"progress": progress} if choice.id == "local" else {}
+    return cast(Embedder, module.connect(settings, notice=notice, **watched))
 
 
 def unavailable(choice: ProviderChoice, reason: str) -> EmbedderError:
@@ -140,9 +155,12 @@ def embed_groups(
     for than can be stored. After the first failure no new call is made, but those under way are
     still waited for and handed over. Then it is raised. `deadline` is in monotonic time.
     """
+    time_left = _TimeLeft(timeout_s, deadline)
     if embedder.concurrency <= 1 or len(groups) <= 1:
         for at, group in enumerate(groups):
-            yield at, embedder.embed_documents(group, timeout_s=_allowed(timeout_s, deadline))
+            with time_left.spent() as allowed_s:
+                vectors = embedder.embed_documents(group, timeout_s=allowed_s)
+            yield at, vectors
         return
     waiting: queue.SimpleQueue[tuple[int, Sequence[str]]] = queue.SimpleQueue()
     answers: queue.SimpleQueue[tuple[int, list[Vector] | BaseException]] = queue.SimpleQueue()
@@ -161,8 +179,9 @@ def embed_groups(
             except queue.Empty:
                 break
             try:
-                allowed = _allowed(timeout_s, deadline)
-                answers.put((at, embedder.embed_documents(group, timeout_s=allowed)))
+                with time_left.spent() as allowed_s:
+                    vectors = embedder.embed_documents(group, timeout_s=allowed_s)
+                answers.put((at, vectors))
             except BaseException as error:  # handed to the main thread, which raises it
                 is_over.set()
                 answers.put((at, error))
@@ -192,10 +211,19 @@ def embed_groups(
         raise first
 
 
-def _allowed(timeout_s: float, deadline: float | None) -> float:
-    if deadline is None:
-        return timeout_s
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise EmbedderError("the time for embedding before a search is used up")
-    return min(timeout_s, left)
+@dataclass(slots=True)
+class _TimeLeft:
+    """How long a call may take. None is begun that would hardly end before the deadline."""
+
+    timeout_s: float
+    deadline: float | None
+    slowest_s: float = 0.0
+
+    @contextlib.contextmanager
+    def spent(self) -> Iterator[float]:
+        began = time.monotonic()
+        left_s = math.inf if self.deadline is None else self.deadline - began
+        if left_s <= self.slowest_s:
+            raise OutOfTime("the time for embedding before a search is used up")
+        yield min(self.timeout_s, left_s)
+        self.slowest_s = max(self.slowest_s, time.monotonic() - began)

@@ -13,6 +13,13 @@ def chunk_id(
     return utf16.sha256(f"{source}:{path}:{start_line}:{end_line}:{text_hash}:{model}")
 
 
+def custom_id(
+    *, source: str, path: str, start_line: int, end_line: int, text_hash: str, position: int
+) -> str:
+    """The name of a chunk in a batch job; `position` is its place in the file, from 0."""
+    return utf16.sha256(f"{source}:{path}:{start_line}:{end_line}:{text_hash}:{position}")
+
+
 def plain_provider_key(provider: str, model: str) -> str:
     """The key of every provider whose endpoint is not part of its identity."""
     return utf16.sha256(jsjson.compact({"provider": provider, "model": model}))

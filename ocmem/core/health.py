@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ocmem.core import embedder, sql
+from ocmem.core import embedder, ledger, sql
 from ocmem.core.embedder import Notice, no_notice
 from ocmem.core.freshness import differs, scan_of, why_full
 from ocmem.core.store import Connection, open_existing, rows, vectors
 from ocmem.errors import EmbedderError
-from ocmem.model import Source
+from ocmem.model import BatchState, Pending, Source
 from ocmem.settings import Settings
 
 PROBE_TIMEOUT_S = 120.0
@@ -38,6 +38,8 @@ class Health:
     probe_error: str | None = None
     was_probed: bool = False
     index_error: str | None = None
+    pending: Pending | None = None  # batch jobs under way
+    batch: BatchState = field(default_factory=BatchState)  # of an index run just before
 
     @property
     def files(self) -> int:
@@ -63,8 +65,8 @@ class Health:
 
 
 def health(settings: Settings, *, deep: bool, notice: Notice = no_notice) -> Health:
-    """Look at files and index; with `deep`, ask the provider for one embedding."""
-    found = Health(settings)
+    """Look at files and index; with `deep`, run a query, and ask the provider for an embedding."""
+    found = Health(settings, pending=ledger.pending(settings))
     db = open_existing(settings.index_path, "read")
     if db is None:
         with Connection(Path(":memory:"), "create") as scratch:
@@ -74,6 +76,9 @@ def health(settings: Settings, *, deep: bool, notice: Notice = no_notice) -> Hea
         with db:
             rows.refuse_foreign(db)
             _look_at_vectors(found, db)
+            if deep and db.has_vectors:
+                found.vector_error = vectors.trouble(db)
+                found.vector_available = found.vector_error is None
             _count(found, db if rows.is_index(db) else None)
     if deep:
         found.was_probed = True
@@ -126,7 +131,8 @@ def _probe(settings: Settings, notice: Notice, *, dims: int | None) -> str | Non
         return settings.provider.missing or "provider none: keywords only, as configured"
     try:
         provider = embedder.connect(settings, notice)
-        (vector,) = provider.embed_documents(["ping"], timeout_s=PROBE_TIMEOUT_S)
+        timeout_s = embedder.timeout_s(settings.provider.id, PROBE_TIMEOUT_S)
+        (vector,) = provider.embed_documents(["ping"], timeout_s=timeout_s)
     except EmbedderError as error:
         return str(error)
     if dims is not None and len(vector) != dims:

@@ -1,12 +1,14 @@
 """Files that were read -> chunks -> vectors -> rows, a window of files at a time."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from ocmem.core import chunker, embedder, embedding, fingerprint, utf16
-from ocmem.core.embedder import Embedder, Identity
+from ocmem.core.embedder import Embedder, Identity, Progress
 from ocmem.core.embedding import Embedding
+from ocmem.core.jobs import Ask
 from ocmem.core.scan import Clock
 from ocmem.core.store import Connection, rows, vectors
 from ocmem.core.store.rows import FtsRowids
@@ -14,13 +16,17 @@ from ocmem.errors import EmbedderError, IndexUnavailable
 from ocmem.model import ChunkRow, SourceFile, SyncReport
 from ocmem.settings import Settings
 
-DOCUMENT_TIMEOUT_S = 120.0
-_WINDOW_BYTES = 4_000_000
+if TYPE_CHECKING:
+    from ocmem.core.batch import Batches
 
-Progress = Callable[[str, int, int], None]
+DOCUMENT_TIMEOUT_S = 120.0
+_WINDOW_BYTES = 4_000_000  # of text; its vectors may be fifty times that
+_JOB_WINDOW_BYTES = 64_000_000  # no vectors are held meanwhile
+
 Log = Callable[[str], None]
 Read = tuple[SourceFile, int]  # a file, and when it was read
-Window = Sequence[tuple[SourceFile, int, list[ChunkRow]]]
+Chunked = tuple[SourceFile, int, list[ChunkRow]]
+Window = Sequence[Chunked]
 
 
 def rows_of(settings: Settings, identity: Identity, file: SourceFile) -> list[ChunkRow]:
@@ -65,6 +71,19 @@ def uses_cache(settings: Settings, identity: Identity) -> bool:
     return settings.search.cache_enabled and identity.costs
 
 
+def request_groups(
+    chunks: list[ChunkRow], *, group_bytes: int, most: int | None
+) -> list[list[ChunkRow]]:
+    """Chunks in runs that fit one request, by their size and by their number."""
+    positions = embedder.groups_of([chunk.text for chunk in chunks], group_bytes=group_bytes)
+    step = most or max(1, len(chunks))
+    return [
+        [chunks[at] for at in group[start : start + step]]
+        for group in positions
+        for start in range(0, len(group), step)
+    ]
+
+
 @dataclass(slots=True)
 class Indexer:
     """Writes files into `db`. `mirror` also gets every paid vector, in case this run is killed."""
@@ -82,20 +101,28 @@ class Indexer:
     deadline: float | None  # monotonic; embedding stops there
     dims: int | None  # of the vectors that are in the index, or are to be
     in_hand: dict[str, Embedding] = field(default_factory=dict)  # paid, perhaps not stored yet
+    batches: "Batches | None" = None
+    on_plain: Callable[[int], None] = lambda count: None  # told of texts before they are paid for
+    left: int = 0  # files whose vectors are under way in a batch job
+    _from_jobs: set[str] = field(default_factory=set)
 
     def index(self, files: Iterable[Read]) -> None:
         """Chunk, embed and write, a window at a time: memory stays bounded."""
-        window: list[tuple[SourceFile, int, list[ChunkRow]]] = []
-        size = 0
-        for file, read_at in files:
-            chunks = rows_of(self.settings, self.identity, file)
-            window.append((replace(file, text=""), read_at, chunks))
-            size += len(file.text)
-            if size >= _WINDOW_BYTES:
+        chunked = (
+            (replace(file, text=""), read_at, rows_of(self.settings, self.identity, file))
+            for file, read_at in files
+        )
+        if self.batches is None:
+            for window in _windows(chunked, most=_WINDOW_BYTES):
                 self.write(window)
-                window, size = [], 0
-        if window:
-            self.write(window)
+            return
+        self.batches.begin(self)
+        for window in _windows(chunked, most=_JOB_WINDOW_BYTES):
+            held = self.batches.embed(self._asks(window))
+            ready = [each for each in window if held.isdisjoint(chunk.hash for chunk in each[2])]
+            self.left += len(window) - len(ready)
+            for part in _windows(ready, most=_WINDOW_BYTES):
+                self.write(part)
 
     def write(self, window: Window) -> None:
         """Each file in a transaction of its own."""
@@ -124,25 +151,27 @@ class Indexer:
             return {}
         hashes = [chunk.hash for _, _, chunks in window for chunk in chunks]
         known = self._cached(hashes)
-        self.report.cached += sum(digest in known for digest in hashes)
+        jobs = self._from_jobs
+        self.report.cached += sum(digest in known for digest in hashes if digest not in jobs)
         missing = self._missing(window, set(known))
         if not missing:
             return known
         total = sum(map(len, missing))
         done = 0
+        self.on_plain(total)
         for _ in missing:
             self.log("embeddings: batch start")
         for at, answer in embedder.embed_groups(
             self.connect(),
             [[chunk.text for chunk in group] for group in missing],
-            timeout_s=DOCUMENT_TIMEOUT_S,
+            timeout_s=embedder.timeout_s(self.identity.provider, DOCUMENT_TIMEOUT_S),
             deadline=self.deadline,
         ):
             fresh = [
                 (chunk.hash, embedding.from_values(vector))
                 for chunk, vector in zip(missing[at], answer, strict=True)
             ]
-            self._check(fresh)
+            self.check(fresh)
             known.update(fresh)
             self.report.embedded += len(fresh)
             if uses_cache(self.settings, self.identity):
@@ -173,17 +202,23 @@ class Indexer:
         return [group for chunks in per_file for group in self._groups(chunks)]
 
     def _groups(self, chunks: list[ChunkRow]) -> list[list[ChunkRow]]:
-        positions = embedder.groups_of(
-            [chunk.text for chunk in chunks], group_bytes=self.connect().group_bytes
-        )
-        most = self.settings.search.remote.max_items or len(chunks)
-        return [
-            [chunks[at] for at in group[start : start + most]]
-            for group in positions
-            for start in range(0, len(group), most)
-        ]
+        most = self.settings.search.remote.max_items
+        return request_groups(chunks, group_bytes=self.connect().group_bytes, most=most)
 
-    def _check(self, fresh: Sequence[tuple[str, Embedding]]) -> None:
+    def _asks(self, window: Window) -> dict[str, Ask]:
+        """What the window lacks, by hash, as lines of a batch job."""
+        asks: dict[str, Ask] = {}
+        for _, _, chunks in window:
+            for position, chunk in enumerate(chunks):
+                if chunk.hash not in asks:
+                    asks[chunk.hash] = Ask(_custom_id(chunk, position), chunk.text)
+        sizes = rows.cached_sizes(self.db, self.identity.cache_key, asks)
+        if self.dims is None:
+            self.dims = next(iter(sizes.values()), None)
+        has = {digest for digest, dims in sizes.items() if dims == self.dims}
+        return {digest: ask for digest, ask in asks.items() if digest not in has}
+
+    def check(self, fresh: Sequence[tuple[str, Embedding]]) -> None:
         for _, vector in fresh:
             if vector.blob and self.dims is None:
                 self.dims = vector.dims
@@ -194,6 +229,15 @@ class Indexer:
                     hint="if the model behind the URL changed, run: ocmem index --force",
                 )
 
+    def keep(self, fresh: Sequence[tuple[str, Embedding]]) -> None:
+        """Vectors from a batch job; first to where they outlive a build that is given up."""
+        now_ms = self.clock_ns() // 1_000_000
+        for db in (self.mirror, self.db):
+            if db is not None:
+                rows.write_cache(db, self.identity.cache_key, fresh, now_ms=now_ms)
+        self.report.embedded += len(fresh)
+        self._from_jobs.update(digest for digest, _ in fresh)
+
     def _store(self, fresh: Sequence[tuple[str, Embedding]]) -> None:
         self.in_hand.update(fresh)
         now_ms = self.clock_ns() // 1_000_000
@@ -202,3 +246,28 @@ class Indexer:
         if self.mirror is not None:
             with contextlib.suppress(IndexUnavailable):  # the copy in hand is what counts
                 rows.write_cache(self.mirror, key, fresh, now_ms=now_ms)
+
+
+def _windows(files: Iterable[Chunked], *, most: int) -> Iterator[list[Chunked]]:
+    """Runs of files with about so much text."""
+    window: list[Chunked] = []
+    size = 0
+    for each in files:
+        window.append(each)
+        size += sum(len(chunk.text) for chunk in each[2])
+        if size >= most:
+            yield window
+            window, size = [], 0
+    if window:
+        yield window
+
+
+def _custom_id(chunk: ChunkRow, position: int) -> str:
+    return fingerprint.custom_id(
+        source=chunk.source,
+        path=chunk.path,
+        start_line=chunk.start_line,
+        end_line=chunk.end_line,
+        text_hash=chunk.hash,
+        position=position,
+    )

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ocmem.core import keywords, ranker, snippet, sql, terms
+from ocmem.core import cjk, keywords, ranker, snippet, sql, terms
 from ocmem.core.decay import age_days, decayed
+from ocmem.core.merge import Evidence, Yardstick
 from ocmem.core.ranker import Ranked
 from ocmem.core.store import Connection, derived, rows, vectors
 from ocmem.core.terms import Term
@@ -39,6 +40,7 @@ class Wanted:
     now_ms: float
     fills: bool = True  # free places go to the best of what lies below the floor
     keywords_only: bool = False
+    compares: bool = False  # with the hits of other indexes
 
 
 @dataclass(slots=True)
@@ -52,6 +54,7 @@ class Searcher:
     mode: Mode
     model: str
     best_below_floor: float | None = None
+    _cosine_span: tuple[float, float] | None = None
     _chunks: dict[str, ChunkRow] = field(default_factory=dict)
     _terms: list[Term] | None = None
     _weights: list[tuple[Term, float]] | None = None
@@ -74,9 +77,24 @@ class Searcher:
         return self.wanted.fused_min_score if is_fused else self.wanted.min_score
 
     def unmatched(self) -> list[str]:
-        """The words of the query that no chunk has."""
-        found = [(term, derived.frequency(self.db, term.match)) for term in self.terms()]
-        return [term.shown for term, count in found if not count]
+        """The words of the query that no chunk has, an unspaced run as it was typed."""
+        absent = [
+            term.run or term.shown
+            for term in self.terms()
+            if not derived.frequency(self.db, term.match)
+        ]
+        return list(dict.fromkeys(absent))
+
+    def yardstick(self) -> Yardstick:
+        """What makes the scores of this index comparable with those of another."""
+        found_in = {term.stem: derived.frequency(self.db, term.match) for term in self.terms()}
+        low, high = self._cosine_span or (None, None)
+        return Yardstick(self.model, derived.count(self.db), found_in, low, high)
+
+    def evidence(self, hit: Hit) -> Evidence:
+        stems = [stem for _, _, stem in self.db.stems(cjk.spaced(hit.chunk.text))]
+        counts = {term.stem: sum(map(term.matches, stems)) for term in self.terms()}
+        return Evidence(counts, len(stems))
 
     def terms(self) -> list[Term]:
         if self._terms is None:
@@ -163,6 +181,9 @@ class Searcher:
             )
             text = [Candidate(id, score) for id, score in found]
         vector = self._nearest(pool)
+        if vector:
+            cosines = [candidate.raw for candidate in vector]
+            self._cosine_span = min(cosines), max(cosines)
         weights = {}
         if query.weights_are_set and vector:
             weights = {"vector_weight": query.vector_weight, "text_weight": query.text_weight}

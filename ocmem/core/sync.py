@@ -5,11 +5,13 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ocmem.core import embedder, freshness, indexer, sql
-from ocmem.core.embedder import Embedder, Identity, Notice, no_notice
+from ocmem.core import embedder, freshness, indexer, jobs, sql
+from ocmem.core.embedder import Embedder, Identity, Notice, Progress, no_notice
 from ocmem.core.embedding import Embedding
-from ocmem.core.indexer import Indexer, Progress, Read
+from ocmem.core.indexer import Indexer, Read
+from ocmem.core.jobs import Batching
 from ocmem.core.scan import Clock, Scan
 from ocmem.core.store import Connection, derived, open_existing, rows, swap, vectors
 from ocmem.core.store.rows import FtsRowids
@@ -17,9 +19,13 @@ from ocmem.errors import EmbedderError, IndexDamaged, IndexMoved, IndexReadOnly,
 from ocmem.model import IndexMeta, Issue, Source, SourceFile, Stamp, SyncReport
 from ocmem.settings import Settings
 
+if TYPE_CHECKING:
+    from ocmem.core.batch import Batches
+
 OWN_CACHE_ENTRIES = 50_000
 MOVED_RETRIES = 3
 PROBE = "ping"
+GAVE_UP = "search gave up"  # when a search last ran out of time for its own sync
 _NO_HASH = ""  # differs from every file's: what carries it is read again when it can be
 
 
@@ -41,9 +47,12 @@ class Sync:
     embedder: Embedder | None = None  # connected when first needed, unless given
     log: indexer.Log = no_log  # what is going on, for people who asked
     notice: Notice = no_notice  # what goes wrong on the way, for everybody
+    batching: Batching = jobs.ONLY_LOOKING
     report: SyncReport = field(default_factory=SyncReport)
     identity: Identity = field(init=False)
     _in_hand: dict[str, Embedding] = field(default_factory=dict)
+    _batches: "Batches | None" = None
+    _plain: int = 0  # texts embedded with plain requests
 
     def __post_init__(self) -> None:
         self.identity = embedder.identity_of(self.settings.provider)
@@ -51,6 +60,16 @@ class Sync:
     def run(self, *, force: bool = False) -> SyncReport:
         """Bring the index up to date, or build it anew where its fingerprint does not fit."""
         started = time.monotonic()
+        if jobs.may_be_used(self.settings, self.batching):
+            from ocmem.core import batch
+
+            self._batches = batch.batches_of(
+                self.settings,
+                self.batching,
+                progress=self.progress,
+                notice=self.notice,
+                log=self.log,
+            )
         for attempt in range(MOVED_RETRIES):
             try:
                 self._run(force=force)
@@ -59,6 +78,9 @@ class Sync:
                 if attempt == MOVED_RETRIES - 1:
                     raise
                 self.report = SyncReport()
+        if self._batches is not None:
+            self.report.pending = self._batches.pending()
+            self.report.batch = self._batches.state
         self.report.seconds = time.monotonic() - started
         return self.report
 
@@ -99,6 +121,8 @@ class Sync:
 
     def _open_live(self, path: Path) -> Connection | None:
         live = open_existing(path)
+        if live is None and swap.put_back(path):
+            live = open_existing(path)
         if live is None:
             return None
         try:
@@ -172,7 +196,9 @@ class Sync:
         built = swap.new_file(path)
         try:
             with swap.open_for_building(built) as db:
-                self._build(db, live, dims=dims)
+                is_whole = self._build(db, live, dims=dims)
+            if not is_whole:
+                return None  # the old index stays until the vectors are there
             if live is not None and not path.exists():
                 live.close()
                 live = None
@@ -193,16 +219,19 @@ class Sync:
         if not self.identity.costs or not self.settings.search.cache_enabled:
             return None
         with contextlib.suppress(EmbedderError):  # the cache may be all that is needed
-            timeout_s = indexer.DOCUMENT_TIMEOUT_S
+            provider = self.identity.provider
+            timeout_s = embedder.timeout_s(provider, indexer.DOCUMENT_TIMEOUT_S)
             return len(self._connected().embed_query(PROBE, timeout_s=timeout_s)) or None
         return None
 
-    def _build(self, db: Connection, live: Connection | None, *, dims: int | None) -> None:
+    def _build(self, db: Connection, live: Connection | None, *, dims: int | None) -> bool:
+        """Fill a new index; False if some of its vectors are still under way in batch jobs."""
         self._prepare(db)
         search, identity = self.settings.search, self.identity
         keeps_cache = indexer.uses_cache(self.settings, identity)
         copied = 0
-        if live is not None and keeps_cache:
+        if live is not None and search.cache_enabled:
+            # Also where this provider needs none: another one's is paid for, too.
             copied = swap.copy_cache(db, live.path)
         if keeps_cache and not copied and self.settings.paid_index is not None:
             with contextlib.suppress(IndexUnavailable):
@@ -213,6 +242,10 @@ class Sync:
         work = self._indexer(db, mirror=live, fts_rowids=FtsRowids(db, set()), dims=dims)
         everything = scan.changed(self.clock_ns, everything=True)
         work.index(_counted(everything, scan, self.progress))
+        if work.left:
+            self.report.changed = 0
+            self._count(db if live is None else live, scan)
+            return False
         if live is not None:
             self._carry_over(work, live, meta, scan)
             if keeps_cache:  # what another program paid for meanwhile
@@ -234,6 +267,7 @@ class Sync:
             rows.prune_cache(db, search.cache_max_entries)
         self.report.removed = len(scan.gone()) if live is not None else 0
         self._finish(db, scan)
+        return True
 
     def _carry_over(
         self, work: Indexer, live: Connection, meta: IndexMeta | None, scan: Scan
@@ -286,11 +320,22 @@ class Sync:
             deadline=self.deadline,
             dims=dims,
             in_hand=self._in_hand,
+            batches=self._batches,
+            on_plain=self._before_plain,
         )
+
+    def _before_plain(self, count: int) -> None:
+        before, self._plain = self._plain, self._plain + count
+        is_large = before <= jobs.LARGE_BACKFILL < self._plain
+        if is_large and jobs.would_be_cheaper(self.settings, self.batching):
+            self.notice(
+                f"embeddings: more than {jobs.LARGE_BACKFILL} chunks to embed; batch jobs are "
+                "cheaper and slower, and what is embedded stays: ocmem index --batch"
+            )
 
     def _connected(self) -> Embedder:
         if self.embedder is None:
-            self.embedder = embedder.connect(self.settings, self.notice)
+            self.embedder = embedder.connect(self.settings, self.notice, self.progress)
         return self.embedder
 
     def _finish(self, db: Connection, scan: Scan) -> None:
@@ -305,6 +350,11 @@ class Sync:
         derived.repair(db, with_fts=search.query.hybrid, thorough=is_thorough)
         derived.refresh(db)
         rows.set_state(db, "tables", switches)
+        if rows.state(db, GAVE_UP):
+            rows.set_state(db, GAVE_UP, "")
+        self._count(db, scan)
+
+    def _count(self, db: Connection, scan: Scan) -> None:
         self.report.scanned = len(scan.found.files) - len(scan.vanished)
         self.report.skipped = len(scan.unreadable)
         self.report.chunks = derived.count(db)

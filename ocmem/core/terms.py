@@ -30,14 +30,18 @@ class Term:
     shown: str
     stem: str
     is_prefix: bool = False
+    run: str = ""  # the unspaced run that it is a piece of
 
     @property
     def match(self) -> str:
         return f'"{self.shown}"*' if self.is_prefix else f'"{self.shown}"'
 
+    def matches(self, token: str) -> bool:
+        return token.startswith(self.stem) if self.is_prefix else token == self.stem
+
     def is_in(self, tokens: frozenset[str]) -> bool:
         if self.is_prefix:
-            return any(token.startswith(self.stem) for token in tokens)
+            return any(map(self.matches, tokens))
         return self.stem in tokens
 
 
@@ -68,7 +72,7 @@ def _terms(text: str, *, words: Tokens, stems: Tokens, drop_common: bool) -> lis
     for run in cjk.runs(text):
         for part in _parts(run) if drop_common else [run]:
             for pair in cjk.pairs(part):
-                found.setdefault(pair, Term(pair, _folded(pair, words), len(part) == 1))
+                found.setdefault(pair, Term(pair, _folded(pair, words), len(part) == 1, run))
     return list(found.values())
 
 

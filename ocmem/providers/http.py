@@ -9,8 +9,6 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import Literal
 
 import httpx
@@ -19,6 +17,8 @@ from ocmem import __version__
 from ocmem.core.embedder import Notice, no_notice
 from ocmem.core.redact import redact_known
 from ocmem.errors import EmbedderError, ServiceRefused
+from ocmem.providers import refusals
+from ocmem.providers.lines import Lines
 from ocmem.settings.address import shown_url
 
 _LONGEST_BACKOFF_S = 30.0
@@ -31,7 +31,6 @@ _SECRET_CHARS = 8  # a shorter header value is no secret, and masking it would g
 _HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _SPENT = re.compile(r"insufficient_quota|billing_hard_limit|billing_not_active|PerDay")
-_RETRY_DELAY = re.compile(r'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +78,7 @@ class _Ask:
     prefix: str  # how a failure begins
     body: bytes | None = None
     content_type: str | None = None
+    lines: Lines | None = None  # where the answer goes as it arrives, if not into memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +152,19 @@ class Caller:
 
     def get(self, path: str, *, effort: Effort, prefix: str) -> bytes:
         return self._persist(_Ask("GET", self.url(path), prefix), effort)
+
+    def lines(
+        self,
+        path: str,
+        take: Callable[[bytes], None],
+        *,
+        effort: Effort,
+        prefix: str,
+        root: str | None = None,
+    ) -> None:
+        """Hand each line of an answer to `take` as it arrives, however long the answer is."""
+        lines = Lines(take)
+        self._persist(_Ask("GET", self.url(path, root), prefix, lines=lines), effort)
 
     def url(self, path: str, root: str | None = None) -> httpx.URL:
         base = self.base_url if root is None else root
@@ -232,8 +245,14 @@ class Caller:
                 ask.method, ask.url, content=ask.body, headers=headers, timeout=timeout
             ) as response:
                 data = bytearray()
+                lines = ask.lines if response.is_success else None
+                if lines is not None:
+                    lines.start()
                 for piece in response.iter_bytes():
-                    data += piece
+                    if lines is None:
+                        data += piece
+                    else:
+                        lines.feed(piece)
                     # httpx limits the wait for each piece, not the sum of the waits.
                     if self.clock.monotonic() > deadline:
                         return _Failure(late, "broken")
@@ -241,6 +260,8 @@ class Caller:
                         break
                     if len(data) > _MOST_BODY_BYTES:
                         return _Failure(f"{where} answers with more than anybody can use")
+                if lines is not None:
+                    lines.end()
                 return bytes(data) if response.is_success else self._refused(response, data, ask)
         except (httpx.ConnectTimeout, httpx.PoolTimeout):
             return _Failure(f"{out_of_reach}: no connection in time", "broken")
@@ -274,17 +295,17 @@ class Caller:
             kind = "too fast"
         elif status == 408 or status >= 500:
             kind = "broken"
-        hints = {401: f"check the key of {self.name}: remote.apiKey, or the environment"}
-        hints[403] = hints[401]
+        look = f"check the key: {self.name.upper()}_API_KEY, or remote.apiKey"
+        hints = {401: look, 403: look}
         if is_spent:
             hints[429] = "the quota behind this key is used up; see the service's billing page"
         return _Failure(
             f"{ask.prefix}: {status} {self.redacted(text)}".rstrip(),
             kind,
-            wait_s=_wait_s(response.headers, text, now=self.clock.time()),
+            wait_s=refusals.wait_s(response.headers, text, now=self.clock.time()),
             hint=hints.get(status),
             status=status,
-            names_size=_names_size(status, text),
+            names_size=refusals.names_size(status, text),
         )
 
     def _backoff_s(self, attempt: int) -> float:
@@ -353,36 +374,6 @@ def _known_secrets(keys: Sequence[str], headers: Mapping[str, str]) -> list[str]
     for key in keys:
         words |= {key, key.replace("/", "\\/"), json.dumps(key)[1:-1]}
     return sorted(words - {""}, key=len, reverse=True)
-
-
-def _names_size(status: int, text: str) -> bool:
-    """Whether a refusal is about how much was sent at once."""
-    if status == 413:
-        return True
-    words = r"too (many|large|long|big)|at most|maximum|\bmax\b|batch[ _]size|exceed|\blimit"
-    return status in (400, 422) and re.search(words, text, re.IGNORECASE) is not None
-
-
-def _wait_s(headers: httpx.Headers, body: str, *, now: float) -> float:
-    """How long the service wants to be left alone: by header, or by Google's RetryInfo."""
-    found = _RETRY_DELAY.search(body)
-    asked = float(found[1]) if found else 0.0
-    return max(asked, _retry_after_s(headers.get("Retry-After"), now=now))
-
-
-def _retry_after_s(value: str | None, *, now: float) -> float:
-    """A `Retry-After` header as seconds from now; 0 where it says nothing usable."""
-    if value is None:
-        return 0.0
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            date = parsedate_to_datetime(value)
-        except (ValueError, OverflowError):
-            return 0.0
-        seconds = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now
-    return max(seconds, 0.0) if math.isfinite(seconds) else 0.0
 
 
 def _joined(url: httpx.URL, target: str) -> httpx.URL | None:

@@ -48,6 +48,7 @@ class Settings:
     paid_index: Path | None  # OpenClaw's file beside an own one: what it paid for may be reused
     search: MemorySearch
     provider: ProviderChoice
+    provider_option: str | None  # the provider was chosen on the command line
     citations: str
     backend: str
     offline: bool
@@ -119,6 +120,10 @@ def resolve(
 
     layers = found.layers(agent, overrides)
     search, choice = build(layers, credentials)
+    # One search by another provider must not take the place of what the settings build.
+    is_detour = overrides.provider is not None and _identity(search, choice) != _identity(
+        *build([layer for layer in layers if layer.origin != "option"], credentials)
+    )
     added = tuple(name for name in overrides.sources if name not in search.sources)
     search = replace(search, sources=search.sources + added)
     agent_workspace, origin = found.workspace(agent)
@@ -146,8 +151,13 @@ def resolve(
     else:
         index_path = _agent_index(search, agent=agent, state_dir=found.state_dir, home=found.home)
         paid_index = None if shares else index_path
-        if not shares:
-            index_path = index_path.parent / f"{index_path.stem}.ocmem{index_path.suffix}"
+    # What the first provider built, and was paid for, waits for its return.
+    if is_substitute and choice.fallback is not None and not choice.fallback.is_lasting:
+        index_path = _beside(index_path, "fallback")
+    elif is_detour:
+        index_path = _beside(index_path, choice.id)
+    if not is_folder and not shares:
+        index_path = _beside(index_path, "ocmem")
     memory = found.merged.get("memory") or {}
     return Settings(
         agent_id=agent,
@@ -164,6 +174,7 @@ def resolve(
         paid_index=paid_index,
         search=search,
         provider=choice,
+        provider_option=overrides.provider,
         citations=memory.get("citations") or "auto",
         backend=memory.get("backend") or "builtin",
         offline=overrides.offline,
@@ -227,6 +238,10 @@ def _agent_index(search: MemorySearch, *, agent: str, state_dir: Path, home: Pat
 def _folder_index(workspace: Path) -> Path:
     digest = hashlib.sha256(os.fsencode(_real(workspace))).hexdigest()
     return paths.data_dir() / "workspaces" / f"{digest[:16]}.sqlite"
+
+
+def _beside(index: Path, word: str) -> Path:
+    return index.parent / f"{index.stem}.{word}{index.suffix}"
 
 
 def _real(path: Path) -> str:

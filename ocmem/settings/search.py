@@ -171,13 +171,22 @@ def endpoint_layers(layers: Sequence[Layer]) -> Sequence[Layer]:
         provider = lookup(layer.values, "provider")
         if provider is None:
             continue
-        # A key or URL that OpenClaw's config means for one service must not follow to another
-        # that only ocmem was told to use.
-        below = find(layers[at + 1 :], "provider").value
-        below = "openai" if below == "auto" else below  # whose key a configured one would be
-        is_another = layer.is_own and below != provider
-        return layers[: at + 1] if is_another or provider in OWN_PROVIDERS else layers
+        if not layer.is_own:
+            return layers
+        above = layers[: at + 1]
+        if provider in OWN_PROVIDERS:
+            return above
+        # A key or URL that was meant for one service must not follow to another that only ocmem
+        # was told to use.
+        below = range(at + 1, len(layers))
+        return [*above, *(layers[n] for n in below if _addressee(layers[n:]) == provider)]
     return layers
+
+
+def _addressee(layers: Sequence[Layer]) -> str:
+    """The provider that a key or URL in the first of these layers was meant for."""
+    provider = str(find(layers, "provider").value)
+    return "openai" if provider == "auto" else provider
 
 
 def _remote(layers: Sequence[Layer]) -> Remote:

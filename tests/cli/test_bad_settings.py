@@ -292,7 +292,7 @@ def test_a_very_long_query_is_not_thrown_back_at_the_reader(ocmem: Program, quer
     search, _ = both_ways(ocmem, "search", query)
 
     assert (search.code, search.out) == (0, "No matches.\n")
-    assert "no note has: " in search.err
+    assert "no indexed note has: " in search.err
     assert len(search.err) < 500
 
 

@@ -287,7 +287,7 @@ def test_no_sync_without_an_index_creates_none(ocmem: Program) -> None:
 
 @pytest.mark.parametrize(
     ("query", "why"),
-    [("xylophone", "no note has: xylophone"), ("   ", "the query is blank")],
+    [("xylophone", "no indexed note has: xylophone"), ("   ", "the query is blank")],
 )
 def test_nothing_found_is_an_answer_and_stderr_says_why(
     ocmem: Program, query: str, why: str

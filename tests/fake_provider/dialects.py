@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from tests.fake_provider.batch_wire import BatchWire
 from tests.fake_provider.record import Recorded
 
 
@@ -22,6 +23,10 @@ class Dialect(Protocol):
     @property
     def prefixes(self) -> Mapping[str, str]:
         """Where paths of this dialect begin, and what its routes begin with in place of that."""
+
+    @property
+    def batches(self) -> BatchWire | None:
+        """The batch API, if the service has one."""
 
     def read(self, request: Recorded, route: str) -> None:
         """Fills in what is asked for and for which texts, as far as that can be read.

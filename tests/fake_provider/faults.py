@@ -8,21 +8,19 @@ from tests.fake_provider.record import Line, Recorded, is_operation
 
 FOREVER: Final = None
 
-Kind = Literal[
-    # instead of an answer
-    "hang", "reset", "slow_headers", "close_early",
-    # another answer
-    "status", "rate_limit", "redirect", "echo_key", "html", "empty_body", "truncated_json",
+ContentKind = Literal[
     # the right answer with wrong contents
     "missing_data", "fewer", "more", "reordered", "duplicate_index", "wrong_dim", "nan_token",
     "infinity_token", "null_value", "overflow", "string_value", "base64", "zero_vector",
     "empty_vector",
 ]  # fmt: skip
 
-ContentKind = Literal[
-    "missing_data", "fewer", "more", "reordered", "duplicate_index", "wrong_dim", "nan_token",
-    "infinity_token", "null_value", "overflow", "string_value", "base64", "zero_vector",
-    "empty_vector",
+Kind = Literal[
+    # instead of an answer
+    "hang", "reset", "slow_headers", "close_early",
+    # another answer
+    "status", "rate_limit", "redirect", "echo_key", "html", "empty_body", "truncated_json",
+    ContentKind,
 ]  # fmt: skip
 
 WireKind = Literal[
@@ -32,9 +30,19 @@ WireKind = Literal[
     "slow_body", "wrong_content_type", "bad_encoding", "gzip", "huge",
 ]  # fmt: skip
 
-AnyKind = Literal[Kind, WireKind]
+JobKind = Literal[
+    # what becomes of a job; the rule is matched when the job is created
+    "job_fail", "job_expire", "job_stuck", "job_no_output", "job_partial", "job_line_error",
+    "job_error_file_404", "job_unknown_id", "job_broken_line",
+    # there are no jobs
+    "batch_unavailable",
+]  # fmt: skip
 
-LASTING: Final = frozenset({"too_many_items"})
+HubKind = Literal["wrong_hash", "ignore_range"]
+
+AnyKind = Literal[Kind, WireKind, JobKind, HubKind]
+
+LASTING: Final = frozenset({"too_many_items", "batch_unavailable", "ignore_range"})
 """Kinds that describe what a service is like, so they strike for ever unless told otherwise."""
 
 
@@ -64,6 +72,8 @@ class RuleOptions(TypedDict, total=False):
     limit: int
     content_type: str
     encoding: str
+    error_file: bool | None
+    is_plain: bool
     position: int | None
 
 
@@ -78,11 +88,18 @@ class Rule:
 
     Parameters: `position` limits a fault in the vectors to one of them, counted from 0; without
     it all are hit, single values at their first coordinate. For `close_early` it is the number
-    of bytes that still arrive. `retry_delay` is Google's RetryInfo, such as "7s". `rate` is in
-    bytes per second. `mb` is the size of a huge answer, infinite unless told. A redirect goes
-    to `location`, or else where `to` says: the same address, another port, another name of this
-    host, or round in circles; `hops` of them come before the answer. `limit` is the most texts
-    that a request may have. `encoding` is how a badly encoded answer is, else not UTF-8.
+    of bytes that still arrive. `retry_delay` is Google's RetryInfo, such as "7s". A slow body has
+    `rate` bytes per second, or takes `seconds` in all. `mb` is the size of a huge answer,
+    infinite unless told. A redirect goes to `location`, or else where `to` says: the same
+    address, another port, another name of this host, or round in circles; `hops` of them come
+    before the answer. `limit` is the most texts that a request may have. `encoding` is how a
+    badly encoded answer is, else not UTF-8.
+
+    A fault in one line of a job is in that with the `custom_id` or at the `position`, or else in
+    the last. With a `code` a line holds the refusal of its request, without one the request
+    never ran; `is_plain` makes the refusal a text instead of an object. `error_file` says
+    whether there is one: after a failure there is unless told, and a line's error is in the
+    output unless told.
     """
 
     kind: AnyKind
@@ -109,6 +126,8 @@ class Rule:
     limit: int = 0
     content_type: str = "text/plain"
     encoding: str = ""
+    error_file: bool | None = None
+    is_plain: bool = False
     position: int | None = None
     used: int = field(default=0, init=False)
 
@@ -135,6 +154,12 @@ class Rule:
         operation = request.operation or ""
         if self.kind == "too_many_items":
             return operation.startswith("embed") and len(request.texts) > self.limit
+        if self.kind in get_args(JobKind):
+            return operation == "batch_create"
+        if self.kind == "ignore_range":
+            return operation in ("hub_get", "cdn_get") and bool(request.header_values("range"))
+        if self.kind == "wrong_hash":
+            return operation in ("hub_get", "hub_head", "cdn_get", "cdn_head")
         if self.kind in get_args(ContentKind):
             return operation.startswith("embed") or operation == "file_content"
         return True

@@ -5,6 +5,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from tests.fake_provider.batch_wire import BATCH_OPERATIONS, read_batch_call
 from tests.fake_provider.checks import (
     bearer_keys,
     bearer_problems,
@@ -13,10 +14,11 @@ from tests.fake_provider.checks import (
     unknown_keys,
 )
 from tests.fake_provider.dialects import Item
+from tests.fake_provider.gemini_batches import GeminiBatches
+from tests.fake_provider.gemini_contents import MAX_TEXT_BYTES, content_text
 from tests.fake_provider.record import Recorded
 from tests.fake_provider.vectors import utf8
 
-MAX_TEXT_BYTES: Final = 2048
 _CALL: Final = re.compile(r"/(models/[^/:]+):(\w+)")
 _OPERATIONS: Final = {"embedContent": "embed_query", "batchEmbedContents": "embed_documents"}
 _STATUSES: Final = {
@@ -30,10 +32,21 @@ _STATUSES: Final = {
 
 
 class Gemini:
+    """Uploads and downloads have addresses of their own, which are made from the base URL."""
+
     name = "gemini"
-    prefixes: Mapping[str, str] = {"/gemini/v1beta": "", "/gemini-custom": ""}
+    batches = GeminiBatches()
+    prefixes: Mapping[str, str] = {
+        "/gemini/upload/v1beta": "upload:",
+        "/gemini/download/v1beta": "download:",
+        "/gemini/v1beta": "",
+        "/gemini-custom/upload": "upload:",
+        "/gemini-custom": "",
+    }
 
     def read(self, request: Recorded, route: str) -> None:
+        if read_batch_call(self.batches, request, route):
+            return
         called = _CALL.fullmatch(route)
         if called is not None and request.method == "POST":
             request.operation = _OPERATIONS.get(called[2])
@@ -59,6 +72,9 @@ class Gemini:
             yield "neither an x-goog-api-key nor an Authorization header"
 
     def problems(self, request: Recorded, *, extra_keys: Collection[str]) -> Iterator[str]:
+        if request.operation in BATCH_OPERATIONS:
+            yield from self.batches.problems(request, extra_keys=extra_keys)
+            return
         yield from content_type_problems(request.header_values("content-type"))
         body = request.body
         if not isinstance(body, dict):
@@ -87,14 +103,6 @@ class Gemini:
         name = _STATUSES.get(status, "INTERNAL")
         told = {"code": status, "message": message, "status": name, "details": list(details)}
         return {"error": told}
-
-
-def content_text(content: object) -> str | None:
-    """The text of `{"content": {"parts": [{"text": …}]}}`; None if it is anything else."""
-    match content:
-        case {"content": {"parts": [{"text": str(text), **more}], **rest}} if not more and not rest:
-            return text
-    return None
 
 
 def _contents(request: Recorded) -> list[object]:

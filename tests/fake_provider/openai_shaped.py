@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from tests.fake_provider.batch_wire import BATCH_OPERATIONS, BatchWire, read_batch_call
 from tests.fake_provider.checks import (
     bearer_keys,
     bearer_problems,
@@ -11,6 +12,7 @@ from tests.fake_provider.checks import (
     unknown_keys,
 )
 from tests.fake_provider.dialects import Item
+from tests.fake_provider.openai_batches import OpenAIBatches, VoyageBatches
 from tests.fake_provider.record import Recorded
 from tests.fake_provider.vectors import utf8
 
@@ -20,9 +22,12 @@ class OpenAI:
 
     name = "openai"
     prefixes: Mapping[str, str] = {"/openai/v1": ""}
+    batches: BatchWire | None = OpenAIBatches()
     fields = frozenset({"model", "input"})
 
     def read(self, request: Recorded, route: str) -> None:
+        if self.batches is not None and read_batch_call(self.batches, request, route):
+            return
         if (request.method, route) == ("POST", "/embeddings"):
             request.operation = "embed"
             request.texts = _texts(request.body)
@@ -37,6 +42,9 @@ class OpenAI:
         return bearer_problems(request.header_values("authorization"))
 
     def problems(self, request: Recorded, *, extra_keys: Collection[str]) -> Iterator[str]:
+        if self.batches is not None and request.operation in BATCH_OPERATIONS:
+            yield from self.batches.problems(request, extra_keys=extra_keys)
+            return
         yield from content_type_problems(request.header_values("content-type"))
         if not isinstance(request.body, dict):
             yield "the body is not a JSON object in UTF-8"
@@ -65,6 +73,7 @@ class OpenAI:
 class Mistral(OpenAI):
     name = "mistral"
     prefixes: Mapping[str, str] = {"/mistral/v1": ""}
+    batches = None
 
     def render(self, items: Sequence[Item] | None, request: Recorded) -> dict[str, Any]:
         return {"id": "fake"} | super().render(items, request)
@@ -80,6 +89,7 @@ class Voyage(OpenAI):
 
     name = "voyage"
     prefixes: Mapping[str, str] = {"/voyage/v1": ""}
+    batches = VoyageBatches()
     fields = frozenset({"model", "input", "input_type"})
 
     def read(self, request: Recorded, route: str) -> None:

@@ -33,6 +33,8 @@ class Recorded:
     body: object = None
     dialect: str | None = None
     operation: str | None = None
+    target: str = ""
+    """The id of the file or job that is asked for."""
     texts: list[str] = field(default_factory=list)
     custom_ids: list[str] = field(default_factory=list)
     """One for each text of a batch file."""
@@ -99,27 +101,37 @@ class Recording:
         with self._lock, self._log.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 
-    def texts(self) -> list[str]:
-        """Every text of every request, in order, repeats included."""
-        return [text for request in self.requests for text in request.texts]
+    def texts(self, dialect: str | None = None, operation: str | None = None) -> list[str]:
+        """Every text of every request and batch file, in order, repeats included."""
+        return [text for request in self.asked(dialect, operation) for text in request.texts]
 
-    def groups(self) -> list[int]:
-        """The size of each embedding request: the UTF-8 bytes of its texts."""
-        return [sum(len(utf8(text)) for text in r.texts) for r in self.requests if r.texts]
+    def groups(self, dialect: str | None = None, operation: str | None = None) -> list[int]:
+        """The size of each request with texts, batch files included: their UTF-8 bytes."""
+        requests = self.asked(dialect, operation)
+        return [sum(len(utf8(text)) for text in r.texts) for r in requests if r.texts]
 
-    def delays(self) -> list[float]:
+    def delays(self, dialect: str | None = None, operation: str | None = None) -> list[float]:
         """Seconds from each answer to the request that came next."""
-        return list(_pauses(self.requests))
+        return list(_pauses(self.asked(dialect, operation)))
 
     def max_in_flight(self) -> int:
         return max((request.in_flight for request in self.requests), default=0)
 
+    def asked(self, dialect: str | None = None, operation: str | None = None) -> list[Recorded]:
+        """The requests of that dialect and operation; without arguments all of them."""
+        return [
+            request
+            for request in self.requests
+            if dialect in (None, request.dialect) and is_operation(request.operation, operation)
+        ]
+
     def count(self, dialect: str | None = None, operation: str | None = None) -> int:
         """How many requests there were; without arguments all of them, unknown paths included."""
-        return sum(
-            dialect in (None, request.dialect) and is_operation(request.operation, operation)
-            for request in self.requests
-        )
+        return len(self.asked(dialect, operation))
+
+    def operations(self) -> list[str]:
+        """What was asked for, in order, such as `openai embed`; unknown routes have a `?`."""
+        return [f"{r.dialect or '?'} {r.operation or '?'}" for r in self.requests]
 
     def leaks(self) -> list[str]:
         """Keys that were sent to a dialect or an origin they do not belong to."""

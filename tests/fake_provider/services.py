@@ -4,9 +4,10 @@ from typing import Final
 
 from tests.fake_provider.dialects import Dialect
 from tests.fake_provider.gemini import Gemini
+from tests.fake_provider.hub import Hub
 from tests.fake_provider.openai_shaped import Mistral, OpenAI, Voyage
 
-DIALECTS: Final[tuple[Dialect, ...]] = (OpenAI(), Mistral(), Voyage(), Gemini())
+DIALECTS: Final[tuple[Dialect, ...]] = (OpenAI(), Mistral(), Voyage(), Gemini(), Hub())
 
 BASES: Final = {
     "openai": "/openai/v1",
@@ -14,6 +15,7 @@ BASES: Final = {
     "voyage": "/voyage/v1",
     "gemini": "/gemini/v1beta",
     "gemini-custom": "/gemini-custom",
+    "hub": "/hub",
 }
 """The base URLs to configure, without their origin; two of them are Gemini's."""
 

@@ -43,6 +43,7 @@ class Server(ThreadingHTTPServer):
         self.site = site
         self.is_elsewhere = is_elsewhere
         self.stopping = threading.Event()
+        self.is_cutting = False
         self._errors: list[BaseException] = []
         self._connections: list[tuple[threading.Thread, socket.socket]] = []
         self._acceptor = threading.Thread(target=self.serve_forever, args=(POLL_S,), daemon=True)
@@ -54,6 +55,7 @@ class Server(ThreadingHTTPServer):
         self.stopping.set()
         self.shutdown()
         self._acceptor.join()
+        self.is_cutting = True
         for _, connection in self._connections:
             with suppress(OSError):  # closed already
                 connection.shutdown(socket.SHUT_RDWR)
@@ -97,7 +99,7 @@ class Handler(BaseHTTPRequestHandler):
         sent = self._deliver(request, reply)
         server.site.log({"seq": request.seq, "answered": sent, "client_gone": request.client_gone})
 
-    do_GET = do_POST = do_PUT = do_DELETE = serve
+    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = serve
 
     def log_message(self, format: str, *args: object) -> None:
         """Silent: the recording says it all."""
@@ -134,15 +136,19 @@ class Handler(BaseHTTPRequestHandler):
             if left <= 0:
                 return True
             server.stopping.wait(min(left, POLL_S))
+        # Once more: a client may have left since the last look.
+        request.client_gone = request.client_gone or self._client_has_left()
         return False
 
     def _client_has_left(self) -> bool:
         if not select.select([self.connection], [], [], 0)[0]:
             return False  # connected, with nothing more to say
         try:
-            return not self.connection.recv(1, socket.MSG_PEEK)
+            is_over = not self.connection.recv(1, socket.MSG_PEEK)
         except ConnectionError:
-            return True
+            is_over = True
+        # At the end of the server it is we who close, which looks the same from here.
+        return is_over and not cast(Server, self.server).is_cutting
 
     def _reset(self) -> None:
         # Closing with a linger time of zero sends RST instead of an orderly end. The socket
@@ -155,7 +161,9 @@ class Handler(BaseHTTPRequestHandler):
         lines = [f"HTTP/1.1 {reply.status} {_phrase(reply.status)}"]
         lines += [f"{name}: {value}" for name, value in [*_framing(reply), *reply.headers]]
         head = ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
-        if reply.rate is not None:
+        if self.command == "HEAD":
+            self.wfile.write(head)
+        elif reply.rate is not None:
             self.wfile.write(head)
             self._send_slowly(reply.body, rate=reply.rate)
         elif math.isinf(reply.padding):
@@ -191,6 +199,13 @@ class Handler(BaseHTTPRequestHandler):
         if cast(Server, self.server).stopping.is_set():
             raise Stopping
         self.wfile.write(b" " * size)
+
+
+def closed_port() -> int:
+    """A port where a moment ago nobody listened, for a connection that is refused."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 def _framing(reply: Reply) -> list[tuple[str, str]]:

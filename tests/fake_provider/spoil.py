@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from tests.fake_provider.batch_wire import BATCH_OPERATIONS
 from tests.fake_provider.dialects import Dialect, Item
 from tests.fake_provider.faults import Rule
 from tests.fake_provider.record import Recorded
@@ -32,6 +33,9 @@ def substitute(rule: Rule, dialect: Dialect, request: Recorded) -> Reply | None:
             message = told.replace("{limit}", str(rule.limit))
             message = message.replace("{count}", str(len(request.texts)))
             return _error(dialect, rule.code or 400, message, code="invalid_request_error")
+        case "batch_unavailable":
+            message = rule.body or f"{request.path} is not found, or not supported"
+            return _error(dialect, rule.code or 404, message, code="not_found")
         case "echo_key":
             message = f"Incorrect API key provided: {', '.join(request.keys)}"
             return _error(dialect, rule.code or 401, message, code="invalid_api_key")
@@ -40,6 +44,8 @@ def substitute(rule: Rule, dialect: Dialect, request: Recorded) -> Reply | None:
             return Reply(rule.code or 200, page, content_type="text/html")
         case "empty_body":
             return Reply(rule.code or 200)
+        case "hang" | "reset" if request.operation in BATCH_OPERATIONS:
+            return Reply(200)  # which nobody will see
         case _:
             return None
 
@@ -79,7 +85,8 @@ def spoil_reply(rule: Rule, reply: Reply) -> Reply:
         case "slow_headers":
             return replace(reply, wait_s=rule.seconds)
         case "slow_body":
-            return replace(reply, rate=rule.rate)
+            rate = len(reply.body) / rule.seconds if rule.seconds else rule.rate
+            return replace(reply, rate=rate)
         case "close_early":
             part = reply.body[: half if rule.position is None else rule.position]
             return replace(reply, body=part, declared_length=len(reply.body), close=True)

@@ -1,10 +1,12 @@
 """Unspaced scripts are indexed as overlapping pairs."""
 
 import unicodedata
+from pathlib import Path
 
 import pytest
 
 from ocmem.core import cjk
+from tests.unit.notes import Notes
 
 
 @pytest.mark.parametrize(
@@ -52,3 +54,15 @@ def test_runs_are_found_in_order() -> None:
 
 def test_a_text_without_its_runs_keeps_the_rest() -> None:
     assert cjk.without_runs("the会议室key 、x").split() == ["the", "key", "、x"]
+
+
+def test_a_run_that_no_note_has_is_named_as_it_was_typed(tmp_path: Path) -> None:
+    notes = Notes(tmp_path)
+    notes.without_vectors()
+    notes.keep(one="heron")
+
+    answer = notes.ask("カタカナ zeppelin", keywords_only=True)
+
+    assert answer.why_empty == (
+        "no indexed note has: zeppelin, カタカナ; try other words, or leave out --provider none"
+    )

@@ -204,3 +204,29 @@ def test_a_service_may_have_several_keys_and_a_fault_may_choose_one() -> None:
     assert fake.key("gemini") == "key-a"
     assert [answer.status for answer in answers] == [200, 429, 200, 200]
     assert [request.keys for request in fake.requests][:2] == [["key-b"], ["key-a"]]
+
+
+def test_each_service_may_have_its_own_dimension() -> None:
+    with FakeProvider(dims={"openai": 3, "gemini": 5}) as fake:
+        sizes = [len(vectors(embed(fake, s, "x"))[0]) for s in ("openai", "gemini", "voyage")]
+
+    assert sizes == [3, 5, 8]
+
+
+def test_a_key_in_the_address_is_a_mistake() -> None:
+    path, body = embed_call("gemini", "x")
+    with FakeProvider() as fake:
+        url = f"{fake.base_url('gemini')}{path}?key=key-gemini"
+        call(url, body, headers=JSON_TYPE | auth("gemini"))
+
+    assert fake.violations() == ["request 1: the key is in the address"]
+
+
+def test_a_key_that_two_services_share_is_no_leak() -> None:
+    with FakeProvider(keys={"openai": "shared-key", "mistral": "shared-key"}) as fake:
+        headers = JSON_TYPE | {"Authorization": "Bearer shared-key"}
+        for service in ("openai", "mistral"):
+            path, body = embed_call(service, "x")
+            assert call(fake.base_url(service) + path, body, headers=headers).status == 200
+
+    assert fake.leaks() == []

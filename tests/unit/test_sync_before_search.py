@@ -12,7 +12,7 @@ from ocmem.core import lock
 from ocmem.errors import EmbedderError
 from ocmem.model import Vector
 from tests.unit.notes import Notes, names
-from tests.unit.place import Words
+from tests.unit.place import Ahead, Words
 
 HINT = "run: ocmem index"
 SMALL_CHUNKS = {"tokens": 10, "overlap": 0}  # a line of 36 characters is one
@@ -25,6 +25,7 @@ class Meter(Words):
     def __init__(self) -> None:
         super().__init__()
         self.allowed_s: list[float] = []
+        self.queries: list[float] = []  # how long each might take
         self.is_down = False
 
     def embed_documents(self, texts: Sequence[str], *, timeout_s: float) -> list[Vector]:
@@ -32,6 +33,10 @@ class Meter(Words):
         if self.is_down:
             raise EmbedderError("the server did not answer")
         return super().embed_documents(texts, timeout_s=timeout_s)
+
+    def embed_query(self, text: str, *, timeout_s: float) -> Vector:
+        self.queries.append(timeout_s)
+        return super().embed_query(text, timeout_s=timeout_s)
 
 
 class Diary(Notes):
@@ -222,6 +227,75 @@ def test_when_the_time_is_up_the_answer_comes_from_what_is_there(
     assert diary.meter.asked == []
 
 
+def test_a_provider_that_was_too_slow_is_left_alone_for_a_while(
+    diary: Diary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    diary.start()
+    diary.add(2)
+    monkeypatch.setattr(builtin, "SYNC_BEFORE_SEARCH_S", 0.0)
+    first = diary.search_now()
+    monkeypatch.undo()
+
+    second = diary.search_now()
+    asked = list(diary.meter.asked)
+    diary.clock = Ahead(seconds=60 + 600)
+    third = diary.search_now()
+
+    assert "0 s were not enough to bring the index up to date (0 chunks embedded)" in "".join(
+        first.warnings
+    )
+    assert_stale(second)
+    assert asked == []
+    assert_fresh(third, hits=3)
+
+
+def test_an_index_run_ends_that_rest(diary: Diary, monkeypatch: pytest.MonkeyPatch) -> None:
+    diary.start()
+    diary.add(2)
+    monkeypatch.setattr(builtin, "SYNC_BEFORE_SEARCH_S", 0.0)
+    diary.search_now()
+    monkeypatch.undo()
+    diary.index()
+
+    diary.write(later="a later heron")
+
+    assert_fresh(diary.search_now(), hits=4)
+
+
+def test_no_call_is_begun_that_would_hardly_end_in_time(
+    diary: Diary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    diary.start()
+    diary.meter.concurrency = 1
+    diary.add_notes(4)
+
+    def take_two_seconds() -> None:
+        now[0] += 2.0
+
+    diary.meter.before = take_two_seconds
+    answer = diary.search_now()
+
+    assert answer.stale
+    assert len(diary.meter.asked) == 2  # the third would have one second
+    assert "(2 chunks embedded)" in "".join(answer.warnings)
+
+
+def test_a_query_does_not_wait_long_for_a_provider_that_was_slow(
+    diary: Diary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    diary.start()
+    diary.add(2)
+    diary.search_now()
+    diary.add(3)
+    monkeypatch.setattr(builtin, "SYNC_BEFORE_SEARCH_S", 0.0)
+
+    diary.search_now()
+
+    assert diary.meter.queries == [60.0, 0.0]
+
+
 def test_a_provider_that_fails_does_not_keep_the_answer_back(diary: Diary) -> None:
     diary.start()
     diary.add(2)
@@ -231,6 +305,9 @@ def test_a_provider_that_fails_does_not_keep_the_answer_back(diary: Diary) -> No
 
     assert_stale(answer)
     assert any("the server did not answer" in warning for warning in answer.warnings)
+    assert answer.mode == "fts-only"
+    assert answer.degraded == "the server did not answer"
+    assert diary.meter.queries == []  # once is enough to know
 
 
 def test_what_arrived_in_time_is_not_paid_for_again(diary: Diary) -> None:

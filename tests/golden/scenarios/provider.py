@@ -125,6 +125,35 @@ def provider_fallback_fails(stage: Stage) -> None:
 
 
 @scene
+def provider_fallback_at_work(stage: Stage) -> None:
+    """openai refuses its key in the middle of the day, and voyage takes over."""
+    stage.three_notes()
+    voyage = {
+        "baseUrl": stage.fake.base_url("voyage"),
+        "apiKey": stage.fake.key("voyage"),
+        "models": [],
+    }
+    stage.ocmem.configure_all(
+        {
+            "agents": {"defaults": {"memorySearch": {**stage.openai, "fallback": "voyage"}}},
+            "models": {"providers": {"voyage": voyage}},
+        }
+    )
+    stage.run("index")
+    stage.say("The service stops taking the key, and a note changes.")
+    stage.fake.add_fault("status", code=401, body="no", dialect="openai", times=FOREVER)
+    stage.ocmem.note("memory/2026-02-12.md", "# 2026-02-12\n\nTea with Mira.\n")
+
+    stage.run("search", "tea", "--max-results", "1")
+    stage.run("index", "--json")
+    stage.run("search", "tea", "--max-results", "1", "--json")
+    stage.run("status", "--index")
+    stage.say("It takes the key again.")
+    stage.fake.faults.clear()
+    stage.run("search", "tea", "--max-results", "1")
+
+
+@scene
 def provider_auto_with_key(stage: Stage) -> None:
     """Nothing chosen, and a key in the environment."""
     stage.three_notes()

@@ -68,20 +68,54 @@ def test_what_openclaw_would_not_build_goes_beside_it(home: Home, own: Json) -> 
 
 
 @pytest.mark.parametrize(
-    "overrides",
+    ("overrides", "name"),
     [
-        Overrides(provider="builtin"),
-        Overrides(provider="none"),
-        Overrides(sources=("sessions",)),
+        (Overrides(provider="builtin"), "notes.v1.builtin.ocmem.db"),
+        (Overrides(provider="none"), "notes.v1.none.ocmem.db"),
+        (Overrides(provider="voyage"), "notes.v1.voyage.ocmem.db"),
+        (Overrides(sources=("sessions",)), "notes.v1.ocmem.db"),
     ],
 )
-def test_an_option_that_openclaw_lacks_goes_beside_it_too(home: Home, overrides: Overrides) -> None:
+def test_an_option_that_openclaw_lacks_goes_beside_it_too(
+    home: Home, overrides: Overrides, name: str
+) -> None:
     home.defaults(provider="openai", store={"path": "~/db/notes.v1.db"})
 
-    settings = home.resolve(overrides, OPENAI_API_KEY="k")
+    settings = home.resolve(overrides, OPENAI_API_KEY="k", VOYAGE_API_KEY="k")
 
-    assert settings.index_path == home.root / "db" / "notes.v1.ocmem.db"
+    assert settings.index_path == home.root / "db" / name
     assert not settings.shares_index
+
+
+def test_a_provider_for_once_has_a_file_beside_the_own_one_too(home: Home) -> None:
+    home.defaults(provider="openai")
+    home.own_defaults(exclude=["x"])
+
+    settings = home.resolve(Overrides(provider="builtin"), OPENAI_API_KEY="k")
+
+    assert settings.index_path.name == "main.builtin.ocmem.sqlite"
+
+
+def test_naming_the_configured_provider_is_no_detour(home: Home) -> None:
+    home.defaults(provider="openai")
+
+    settings = home.resolve(Overrides(provider="openai"), OPENAI_API_KEY="k")
+
+    assert settings.index_path.name == "main.sqlite"
+    assert settings.shares_index
+
+
+def test_a_folder_has_a_file_for_each_provider_that_is_asked_for_once(home: Home) -> None:
+    home.defaults(provider="openai")
+    folder = home.root / "notes"
+    folder.mkdir()
+
+    usual, once = (
+        home.resolve(Overrides(workspace=str(folder), provider=name), OPENAI_API_KEY="k")
+        for name in (None, "builtin")
+    )
+
+    assert once.index_path.name == f"{usual.index_path.stem}.builtin.sqlite"
 
 
 def test_a_source_that_the_config_lists_may_be_asked_for_again(home: Home) -> None:
