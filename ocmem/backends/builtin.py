@@ -25,6 +25,7 @@ from ocmem.errors import (
 )
 from ocmem.model import Hit, SyncReport, Vector
 from ocmem.settings import Settings
+from ocmem.settings.address import shown_url
 
 QUERY_TIMEOUT_S = 60.0
 SYNC_BEFORE_SEARCH_S = 5.0
@@ -277,7 +278,7 @@ class BuiltinBackend:
             identity.model,
             identity.cache_key.provider_key,
         ):
-            built = f"{meta.provider} ({meta.model})"
+            built = f"{meta.provider} ({shown_url(meta.model)})"
             return None, f"the index was built with {built}; {self._remedy()}"
         if self._trouble is not None:
             return None, str(self._trouble)  # asked a moment ago, in vain

@@ -59,7 +59,7 @@ def _lines(settings: Settings, found: Estimate) -> Iterator[str]:
     else:
         yield f"Tokens: {found.tokens} (counted with {found.token_method})"
     yield f"Requests: {found.requests}"
-    yield f"Sent to: {shown_url(choice.endpoint.base_url)} ({choice.id}, {choice.model})"
+    yield f"Sent to: {shown_url(choice.endpoint.base_url)} ({choice.id}, {shown_url(choice.model)})"
 
 
 def _fields(settings: Settings, found: Estimate) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _fields(settings: Settings, found: Estimate) -> dict[str, Any]:
         "toEmbed": found.to_embed,
         "cached": found.cached,
         "provider": choice.id,
-        "model": choice.model,
+        "model": shown_url(choice.model),
     }
     if found.why_full is not None:
         fields["reason"] = found.why_full

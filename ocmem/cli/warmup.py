@@ -13,6 +13,7 @@ from ocmem.core.search import Wanted
 from ocmem.core.warmup import PROBE, Warmup
 from ocmem.errors import EmbedderError, IndexUnavailable
 from ocmem.settings import Settings
+from ocmem.settings.address import shown_url
 
 
 def run(*, as_json: bool, given: Given) -> int:
@@ -88,7 +89,7 @@ def _lines(done: Warmup) -> Iterator[str]:
     choice = done.settings.provider
     yield f"Memory Warm-up ({done.settings.agent_id})"
     yield f"Provider: {choice.id} (requested: {choice.requested})"
-    yield f"Model: {choice.model if choice.id != 'none' else 'none'}"
+    yield f"Model: {shown_url(choice.model) if choice.id != 'none' else 'none'}"
     for step in done.steps:
         said = "failed" if step.error is not None else "ready"
         yield f"  {step.name:<6}  {said:<6}  {step.seconds:6.2f} s · {step.detail}"
@@ -101,7 +102,7 @@ def _fields(done: Warmup) -> dict[str, Any]:
         "agentId": done.settings.agent_id,
         "ready": done.failure is None,
         "provider": choice.id,
-        "model": choice.model,
+        "model": shown_url(choice.model),
         "requestedProvider": choice.requested,
         "steps": [
             {

@@ -19,6 +19,7 @@ from ocmem.core.redact import redact_known
 from ocmem.errors import EmbedderError, ServiceRefused
 from ocmem.providers import refusals
 from ocmem.providers.lines import Lines
+from ocmem.settings.address import shown_url
 
 _LONGEST_BACKOFF_S = 30.0
 _CONNECT_S = 10.0  # shorter than a call may take, so that there is time to try again
@@ -284,7 +285,7 @@ class Caller:
             if target is not None and origin_of(target) == origin_of(response.url):
                 return target
             # The key is for the service that was configured, and for nobody else.
-            shown = self.redacted(location if target is None else target)
+            shown = shown_url(self.redacted(location if target is None else target))
             message = f"{ask.prefix}: {status} redirects to {shown}; set remote.baseUrl accordingly"
             return _Failure(message, status=status)
         text = data.decode("utf-8", "replace")

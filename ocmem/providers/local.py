@@ -15,6 +15,7 @@ from ocmem.model import Vector
 from ocmem.providers import gguf, llama, models
 from ocmem.providers.models import WebFile, WebRepository
 from ocmem.settings import Settings
+from ocmem.settings.address import shown_url
 from ocmem.settings.provider import local_guidance
 
 MOST_TOKENS = 4096  # a chunk has at most 2048 bytes; room for more would be memory for nothing
@@ -59,7 +60,7 @@ class ModelFile:
         if wanted is None:
             place, *_ = models.candidates(self.text, directory=self.directory)
             raise EmbedderError(f'No model file found at "{place}"', hint=_SEE_PATH)
-        absent = f"the model {self.text} is not in {self.directory}"
+        absent = f"the model {shown_url(self.text)} is not in {self.directory}"
         if self.is_offline:
             raise EmbedderError(f"--offline: {absent}, and was not downloaded", hint=_BY_HAND)
         if is_hurried or self.progress is None:

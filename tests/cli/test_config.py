@@ -227,6 +227,18 @@ def test_no_command_shows_what_is_secret_in_an_address(ocmem: Program) -> None:
         assert SECRET not in done.out + done.err, run
 
 
+def test_no_command_shows_what_is_secret_in_the_address_of_a_model(ocmem: Program) -> None:
+    ocmem.note("MEMORY.md", "one\n")
+    ocmem.configure(
+        provider="local", local={"modelPath": f"https://u:{SECRET}@127.0.0.1:1/x.gguf?k={SECRET}"}
+    )
+    runs = [["config"], ["status", "--deep"], ["search", "one"], ["warmup"], ["index", "--dry-run"]]
+
+    for run in [*runs, *([*run, "--json"] for run in runs), ["index", "--verbose"]]:
+        done = ocmem("--offline", *run)
+        assert SECRET not in done.out + done.err, run
+
+
 def test_a_server_that_is_down_is_told_without_its_query(ocmem: Program) -> None:
     remote = {"apiKey": "k", "baseUrl": f"http://127.0.0.1:1/v1?api_key={SECRET}"}
     ocmem.configure(provider="openai", remote=remote)

@@ -415,6 +415,14 @@ def test_a_redirect_is_an_error_that_names_its_target(
     assert fake.count() == 1
 
 
+def test_a_redirect_is_told_without_what_is_secret_in_its_target(
+    fake: FakeProvider, embedder: RemoteEmbedder
+) -> None:
+    fake.add_fault("redirect", code=301, location="http://u:SECRET@localhost:1/v2?api_key=SECRET")
+
+    assert "redirects to http://***@localhost:1/v2?api_key=***;" in failure(embedder)
+
+
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 def test_a_redirect_on_the_same_server_is_followed_with_method_and_body(
     fake: FakeProvider, embedder: RemoteEmbedder, code: int
