@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass, field
 
 from ocmem.core import embedder, freshness, indexer, jobs, lock, sql, utf16
-from ocmem.core.embedder import Embedder, Notice, no_notice
-from ocmem.core.indexer import Log, Progress
+from ocmem.core.embedder import Embedder, Notice, Progress, no_notice
+from ocmem.core.indexer import Log
 from ocmem.core.jobs import Batching
 from ocmem.core.merge import Evidence, Yardstick
 from ocmem.core.scan import Clock
@@ -140,7 +140,10 @@ class BuiltinBackend:
                 return True
             if with_index and sync.identity.costs:
                 sync.deadline = time.monotonic() + SYNC_BEFORE_SEARCH_S
-            report = self._run_first(sync, with_index=with_index)
+            try:
+                report = self._run_first(sync, with_index=with_index)
+            finally:
+                self.embedder = sync.embedder  # a model is loaded once, for notes and query alike
             self._warnings += [issue.message for issue in report.issues if issue.serious]
             if report.pending is not None:
                 self._warnings.append(f"the index is out of date; {self._remedy()}")
@@ -294,9 +297,12 @@ class BuiltinBackend:
     def _embedded(self, query: str) -> Vector:
         """Asked for once, even if the file is swapped meanwhile."""
         if query not in self._embedded_queries:
-            provider = self.embedder or embedder.connect(self.settings, self.notice)
-            timeout_s = SYNC_BEFORE_SEARCH_S if self._is_slow else QUERY_TIMEOUT_S
-            vector = provider.embed_query(query, timeout_s=timeout_s)
+            if self.embedder is None:
+                self.embedder = embedder.connect(self.settings, self.notice, self.progress)
+            timeout_s = embedder.timeout_s(self.settings.provider.id, QUERY_TIMEOUT_S)
+            if self._is_slow:
+                timeout_s = SYNC_BEFORE_SEARCH_S
+            vector = self.embedder.embed_query(query, timeout_s=timeout_s)
             self._embedded_queries[query] = vector
         return self._embedded_queries[query]
 

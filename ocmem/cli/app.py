@@ -80,6 +80,9 @@ _GLOBAL_OPTIONS: dict[str, Any] = {
     "dev": Annotated[bool | None, typer.Option("--dev", help="The same as --profile dev.")],
     "offline": Annotated[bool | None, typer.Option("--offline", help="Use no network.")],
     "color": Annotated[Color | None, typer.Option(help="When to use colour.")],
+    "no_color": Annotated[
+        bool | None, typer.Option("--no-color", help="The same as --color never.")
+    ],
     "quiet": Annotated[bool | None, typer.Option("--quiet", help="No progress, no summary.")],
     "verbose": Annotated[bool | None, typer.Option("--verbose", help="Say more.")],
 }
@@ -97,6 +100,8 @@ def _with_globals(function: Callable[..., int | None]) -> Callable[..., int | No
         given = {name: values.pop(name) for name in _GLOBAL_OPTIONS}
         before = ctx.obj or {}
         said = {name: value for name, value in given.items() if value not in (None, [])}
+        if said.pop("no_color", False):
+            said["color"] = Color.never
         ctx.obj = {**before, **said}
         _check_count(ctx)
         try:
@@ -242,6 +247,12 @@ def index(
         ProviderName | None,
         typer.Option(help="The index that searches with this --provider use."),
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Only say what would be embedded, sent where, at what cost."
+        ),
+    ] = False,
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Give up at once if another run holds the index.")
     ] = False,
@@ -255,6 +266,10 @@ def index(
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> int:
     """Bring the index up to date with the files."""
+    if dry_run:
+        from ocmem.cli import dry_run as preview
+
+        return preview.run(force=force, provider=provider, as_json=json, given=ctx.obj)
     from ocmem.cli import index as command
 
     return command.run(
@@ -294,6 +309,17 @@ def status(
     from ocmem.cli import status as command
 
     return command.run(deep=deep or index, index_first=index, as_json=json, given=ctx.obj)
+
+
+@_command
+def warmup(
+    ctx: typer.Context,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+) -> int:
+    """Load the model, downloading it if need be, and say when a search would be quick."""
+    from ocmem.cli import warmup as command
+
+    return command.run(as_json=json, given=ctx.obj)
 
 
 @_command

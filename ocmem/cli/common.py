@@ -47,6 +47,7 @@ def overrides(
         state_dir=given.get("state_dir"),
         config=given.get("config"),
         profile=profile,
+        is_dev=bool(given.get("dev")),
         provider=provider,
         sources=sources,
         offline=bool(given.get("offline")),

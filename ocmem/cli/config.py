@@ -13,6 +13,7 @@ from ocmem.core import jsjson
 from ocmem.errors import UsageError
 from ocmem.settings import Settings, explain
 from ocmem.settings.explain import Setting
+from ocmem.settings.origin import Origin
 
 _PLACE_NAMES = {
     "stateDir": "State directory",
@@ -132,10 +133,9 @@ def _cell(text: str) -> str:
 
 
 def _origin(settings: Settings, setting: Setting) -> str:
-    origin = setting.origin
-    text = origin.key or origin.kind
-    if origin.file is not None:
-        text = f"{settings.shown(origin.file)}: {origin.key}"
+    text = _place(settings, setting.origin)
+    for other in setting.also_from:
+        text += f", and {_place(settings, other)}"
     if setting.key == "provider":
         if setting.configured != setting.value:
             text += f" ({setting.configured})"
@@ -144,6 +144,14 @@ def _origin(settings: Settings, setting: Setting) -> str:
     if setting.note:
         text += f"; {' '.join(setting.note.split())}"
     return text
+
+
+def _place(settings: Settings, origin: Origin) -> str:
+    text = origin.key or origin.kind
+    if origin.file is not None:
+        text = f"{settings.shown(origin.file)}: {origin.key}"
+    via = (f"${{{name}}} ({settings.shown(place)})" for name, place in origin.via)
+    return " via ".join([text, *via])
 
 
 def _fields(settings: Settings, places: dict[str, str], found: Sequence[Setting]) -> dict[str, Any]:
@@ -159,11 +167,17 @@ def _fields(settings: Settings, places: dict[str, str], found: Sequence[Setting]
 
 
 def _setting(setting: Setting) -> dict[str, Any]:
-    origin = {"kind": setting.origin.kind, "file": setting.origin.file, "key": setting.origin.key}
-    fields = {"key": setting.key, "value": setting.value}
-    fields["origin"] = {name: text for name, text in origin.items() if text is not None}
+    fields = {"key": setting.key, "value": setting.value, "origin": _origin_fields(setting.origin)}
+    if setting.also_from:
+        fields["alsoFrom"] = [_origin_fields(origin) for origin in setting.also_from]
     if setting.configured is not None and setting.configured != setting.value:
         fields["configured"] = setting.configured
     if setting.note is not None:
         fields["note"] = setting.note
     return fields
+
+
+def _origin_fields(origin: Origin) -> dict[str, Any]:
+    fields: dict[str, Any] = {"kind": origin.kind, "file": origin.file, "key": origin.key}
+    fields["via"] = dict(origin.via) or None
+    return {name: value for name, value in fields.items() if value is not None}

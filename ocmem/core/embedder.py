@@ -26,10 +26,12 @@ PROVIDERS = {
     for name in ("openai", "gemini", "voyage", "mistral", "local", "builtin")
 }
 Notice = Callable[[str], None]  # told what a person who waits should know
+Progress = Callable[[str, int, int], None]  # what is done, how far, and how far it goes
 
 _MOST_BYTES = 8000
 _KEY_HEADERS = ("authorization", "x-goog-api-key")  # a key is no part of an index's identity
 _SMALLER_LIMITS = {"gemini": 2048, "local": 2048}
+_LOCAL_PATIENCE = 5  # times as long may a model on this machine take
 
 
 class Embedder(Protocol):
@@ -68,6 +70,11 @@ def max_bytes(provider: str) -> int:
     return _SMALLER_LIMITS.get(provider, _MOST_BYTES)
 
 
+def timeout_s(provider: str, usual_s: float) -> float:
+    """How long to wait for a call that `usual_s` is right for elsewhere."""
+    return usual_s * _LOCAL_PATIENCE if provider == "local" else usual_s
+
+
 def identity_of(choice: ProviderChoice) -> Identity:
     if choice.id in ("openai", "gemini") and choice.endpoint is not None:
         sent = {"Content-Type": "application/json"} if choice.id == "openai" else {}
@@ -96,15 +103,21 @@ def provider_in_use(choice: ProviderChoice) -> str:
 def no_notice(text: str) -> None: ...
 
 
-def connect(settings: Settings, notice: Notice = no_notice) -> Embedder:
-    """The provider in use, loaded; says why if it cannot be had. `notice` hears of retries."""
+def connect(
+    settings: Settings, notice: Notice = no_notice, progress: Progress | None = None
+) -> Embedder:
+    """The provider in use, loaded; says why if it cannot be had. `notice` hears of retries.
+
+    Without a `progress` that somebody watches, no model is downloaded.
+    """
     choice = settings.provider
     if choice.missing is not None:
         raise unavailable(choice, choice.missing)
     if settings.offline and choice.endpoint is not None:
         raise EmbedderError(f"--offline: {choice.id} was not asked")
     module = import_module(PROVIDERS[choice.id])
-    return cast(Embedder, module.connect(settings, notice=notice))
+    watched = {"progress": progress} if choice.id == "local" else {}
+    return cast(Embedder, module.connect(settings, notice=notice, **watched))
 
 
 def unavailable(choice: ProviderChoice, reason: str) -> EmbedderError:

@@ -65,7 +65,7 @@ class Health:
 
 
 def health(settings: Settings, *, deep: bool, notice: Notice = no_notice) -> Health:
-    """Look at files and index; with `deep`, ask the provider for one embedding."""
+    """Look at files and index; with `deep`, run a query, and ask the provider for an embedding."""
     found = Health(settings, pending=ledger.pending(settings))
     db = open_existing(settings.index_path, "read")
     if db is None:
@@ -76,6 +76,9 @@ def health(settings: Settings, *, deep: bool, notice: Notice = no_notice) -> Hea
         with db:
             rows.refuse_foreign(db)
             _look_at_vectors(found, db)
+            if deep and db.has_vectors:
+                found.vector_error = vectors.trouble(db)
+                found.vector_available = found.vector_error is None
             _count(found, db if rows.is_index(db) else None)
     if deep:
         found.was_probed = True
@@ -128,7 +131,8 @@ def _probe(settings: Settings, notice: Notice, *, dims: int | None) -> str | Non
         return settings.provider.missing or "provider none: keywords only, as configured"
     try:
         provider = embedder.connect(settings, notice)
-        (vector,) = provider.embed_documents(["ping"], timeout_s=PROBE_TIMEOUT_S)
+        timeout_s = embedder.timeout_s(settings.provider.id, PROBE_TIMEOUT_S)
+        (vector,) = provider.embed_documents(["ping"], timeout_s=timeout_s)
     except EmbedderError as error:
         return str(error)
     if dims is not None and len(vector) != dims:

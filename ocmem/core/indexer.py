@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ocmem.core import chunker, embedder, embedding, fingerprint, utf16
-from ocmem.core.embedder import Embedder, Identity
+from ocmem.core.embedder import Embedder, Identity, Progress
 from ocmem.core.embedding import Embedding
 from ocmem.core.jobs import Ask
 from ocmem.core.scan import Clock
@@ -23,7 +23,6 @@ DOCUMENT_TIMEOUT_S = 120.0
 _WINDOW_BYTES = 4_000_000  # of text; its vectors may be fifty times that
 _JOB_WINDOW_BYTES = 64_000_000  # no vectors are held meanwhile
 
-Progress = Callable[[str, int, int], None]
 Log = Callable[[str], None]
 Read = tuple[SourceFile, int]  # a file, and when it was read
 Chunked = tuple[SourceFile, int, list[ChunkRow]]
@@ -70,6 +69,19 @@ def renamed(row: ChunkRow, model: str) -> ChunkRow:
 def uses_cache(settings: Settings, identity: Identity) -> bool:
     """Vectors that cost nothing are quicker made anew than kept twice."""
     return settings.search.cache_enabled and identity.costs
+
+
+def request_groups(
+    chunks: list[ChunkRow], *, group_bytes: int, most: int | None
+) -> list[list[ChunkRow]]:
+    """Chunks in runs that fit one request, by their size and by their number."""
+    positions = embedder.groups_of([chunk.text for chunk in chunks], group_bytes=group_bytes)
+    step = most or max(1, len(chunks))
+    return [
+        [chunks[at] for at in group[start : start + step]]
+        for group in positions
+        for start in range(0, len(group), step)
+    ]
 
 
 @dataclass(slots=True)
@@ -152,7 +164,7 @@ class Indexer:
         for at, answer in embedder.embed_groups(
             self.connect(),
             [[chunk.text for chunk in group] for group in missing],
-            timeout_s=DOCUMENT_TIMEOUT_S,
+            timeout_s=embedder.timeout_s(self.identity.provider, DOCUMENT_TIMEOUT_S),
             deadline=self.deadline,
         ):
             fresh = [
@@ -190,15 +202,8 @@ class Indexer:
         return [group for chunks in per_file for group in self._groups(chunks)]
 
     def _groups(self, chunks: list[ChunkRow]) -> list[list[ChunkRow]]:
-        positions = embedder.groups_of(
-            [chunk.text for chunk in chunks], group_bytes=self.connect().group_bytes
-        )
-        most = self.settings.search.remote.max_items or len(chunks)
-        return [
-            [chunks[at] for at in group[start : start + most]]
-            for group in positions
-            for start in range(0, len(group), most)
-        ]
+        most = self.settings.search.remote.max_items
+        return request_groups(chunks, group_bytes=self.connect().group_bytes, most=most)
 
     def _asks(self, window: Window) -> dict[str, Ask]:
         """What the window lacks, by hash, as lines of a batch job."""

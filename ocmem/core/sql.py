@@ -181,13 +181,12 @@ VEC_MISSING: Final = """
        AND embedding <> '[]'
 """
 # The KNN stands in a CTE of its own, or SQLite may run it once per joined row. A vector whose
-# chunk is gone has no place.
+# chunk is gone has no place. The vectors are read apart: through vec0, each is a millisecond.
 KNN: Final = """
     WITH nearest AS MATERIALIZED (
         SELECT id, distance FROM chunks_vec WHERE embedding MATCH :query AND k = :k
     )
-    SELECT n.id, n.distance, vec_distance_cosine(v.embedding, :query), c.rowid
-      FROM nearest n JOIN chunks_vec v ON v.id = n.id LEFT JOIN chunks c ON c.id = n.id
+    SELECT n.id, n.distance, c.rowid FROM nearest n LEFT JOIN chunks c ON c.id = n.id
 """
 KNN_AMONG: Final = """
     WITH nearest AS MATERIALIZED (
@@ -196,8 +195,7 @@ KNN_AMONG: Final = """
            AND id IN (SELECT id FROM ocmem_docs
                        WHERE model = :model AND source IN (SELECT value FROM json_each(:sources)))
     )
-    SELECT n.id, n.distance, vec_distance_cosine(v.embedding, :query), c.rowid
-      FROM nearest n JOIN chunks_vec v ON v.id = n.id LEFT JOIN chunks c ON c.id = n.id
+    SELECT n.id, n.distance, c.rowid FROM nearest n LEFT JOIN chunks c ON c.id = n.id
 """
 SCAN_VEC: Final = """
     SELECT c.id, coalesce(vec_distance_cosine(v.embedding, :query), 1.0) AS distance
@@ -205,13 +203,12 @@ SCAN_VEC: Final = """
      WHERE c.model = :model AND c.source IN (SELECT value FROM json_each(:sources))
   ORDER BY distance ASC, c.rowid LIMIT :limit
 """
-COSINES_AMONG: Final = """
-    SELECT v.id, vec_distance_cosine(v.embedding, :query)
-      FROM json_each(:ids) i JOIN chunks_vec v ON v.id = i.value
+PROBE_VEC: Final = "SELECT id FROM chunks_vec WHERE embedding MATCH :query AND k = 1"
+COSINE_DISTANCE: Final = "SELECT coalesce(vec_distance_cosine(:stored, :query), 1.0)"
+VEC_PLACES: Final = """
+    SELECT v.id, v.chunk_id, v.chunk_offset
+      FROM json_each(:ids) i JOIN chunks_vec_rowids v ON v.id = i.value
 """
-VEC_PLACES: Final = "SELECT id, chunk_id, chunk_offset FROM chunks_vec_rowids"
-VEC_CHUNK: Final = "SELECT vectors FROM chunks_vec_vector_chunks00 WHERE rowid = :chunk"
-NORM: Final = "SELECT vec_distance_l2(embedding, :zero) FROM chunks_vec WHERE id = :id"
 
 # --- embedding cache ----------------------------------------------------------------------------
 
@@ -273,7 +270,7 @@ GET_STATE: Final = "SELECT value FROM ocmem_state WHERE key = :key"
 SET_STATE: Final = "INSERT OR REPLACE INTO ocmem_state (key, value) VALUES (:key, :value)"
 DELETE_STAMP: Final = "DELETE FROM ocmem_files WHERE path = :path"
 
-# `unit_length` is 1 when the stored vector has length one, NULL when there is no vector.
+# `unit_length` is 1 when the stored vector has length one, NULL when there is none to measure yet.
 CREATE_DOCS: Final = """CREATE {temp} TABLE IF NOT EXISTS ocmem_docs (
       rowid INTEGER PRIMARY KEY,
       id TEXT UNIQUE NOT NULL,
@@ -301,6 +298,7 @@ UNKNOWN_LENGTHS: Final = """
     SELECT rowid, id FROM ocmem_docs d
      WHERE unit_length IS NULL AND EXISTS (SELECT 1 FROM chunks_vec_rowids v WHERE v.id = d.id)
 """
+FORGET_LENGTH: Final = "UPDATE ocmem_docs SET unit_length = NULL WHERE id = :id"
 # Both: meanwhile another process may have given the row to another chunk.
 SET_LENGTH: Final = """
     UPDATE ocmem_docs SET unit_length = :unit_length WHERE rowid = :rowid AND id = :id
@@ -308,8 +306,9 @@ SET_LENGTH: Final = """
 COUNT_DOCS: Final = """
     SELECT count(*),
            coalesce(sum(model = :model AND source IN (SELECT value FROM json_each(:sources))), 0),
-           coalesce(sum(unit_length = 0), 0)
-      FROM ocmem_docs
+           coalesce(sum(unit_length = 0 OR (unit_length IS NULL AND EXISTS (
+               SELECT 1 FROM chunks_vec_rowids v WHERE v.id = d.id))), 0)
+      FROM ocmem_docs d
 """
 SEARCH_OWN_FTS: Final = """
     WITH found AS MATERIALIZED (

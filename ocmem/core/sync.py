@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ocmem.core import embedder, freshness, indexer, jobs, sql
-from ocmem.core.embedder import Embedder, Identity, Notice, no_notice
+from ocmem.core.embedder import Embedder, Identity, Notice, Progress, no_notice
 from ocmem.core.embedding import Embedding
-from ocmem.core.indexer import Indexer, Progress, Read
+from ocmem.core.indexer import Indexer, Read
 from ocmem.core.jobs import Batching
 from ocmem.core.scan import Clock, Scan
 from ocmem.core.store import Connection, derived, open_existing, rows, swap, vectors
@@ -121,6 +121,8 @@ class Sync:
 
     def _open_live(self, path: Path) -> Connection | None:
         live = open_existing(path)
+        if live is None and swap.put_back(path):
+            live = open_existing(path)
         if live is None:
             return None
         try:
@@ -217,7 +219,8 @@ class Sync:
         if not self.identity.costs or not self.settings.search.cache_enabled:
             return None
         with contextlib.suppress(EmbedderError):  # the cache may be all that is needed
-            timeout_s = indexer.DOCUMENT_TIMEOUT_S
+            provider = self.identity.provider
+            timeout_s = embedder.timeout_s(provider, indexer.DOCUMENT_TIMEOUT_S)
             return len(self._connected().embed_query(PROBE, timeout_s=timeout_s)) or None
         return None
 
@@ -332,7 +335,7 @@ class Sync:
 
     def _connected(self) -> Embedder:
         if self.embedder is None:
-            self.embedder = embedder.connect(self.settings, self.notice)
+            self.embedder = embedder.connect(self.settings, self.notice, self.progress)
         return self.embedder
 
     def _finish(self, db: Connection, scan: Scan) -> None:

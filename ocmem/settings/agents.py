@@ -142,39 +142,54 @@ class Documents:
         )
 
 
-def _as_variables(overrides: Overrides, env: paths.Env) -> dict[str, str]:
-    """The path options as the variables that they stand for."""
-    effective: dict[str, str] = {}
+def _as_variables(overrides: Overrides, env: paths.Env) -> list[tuple[str, dict[str, str]]]:
+    """The path options, each with the variables that it stands for."""
+    found: list[tuple[str, dict[str, str]]] = []
     if overrides.state_dir is not None:
-        effective["OPENCLAW_STATE_DIR"] = overrides.state_dir
+        found.append(("--state-dir", {"OPENCLAW_STATE_DIR": overrides.state_dir}))
     if overrides.config is not None:
-        effective["OPENCLAW_CONFIG_PATH"] = overrides.config
+        found.append(("--config", {"OPENCLAW_CONFIG_PATH": overrides.config}))
     if overrides.profile is not None:
         name = overrides.profile
-        effective["OPENCLAW_PROFILE"] = name
+        implied = {"OPENCLAW_PROFILE": name}
         suffix = "" if name.lower() == "default" else f"-{name}"
-        known = {**env, **effective}
+        known = {**env, **{name: text for _, values in found for name, text in values.items()}}
         home = paths.home_dir(env)
-        folder = known.get("OPENCLAW_STATE_DIR", "").strip() or str(home / f".openclaw{suffix}")
-        effective["OPENCLAW_STATE_DIR"] = folder
+        folder = known.get("OPENCLAW_STATE_DIR", "").strip()
+        if not folder:
+            folder = str(home / f".openclaw{suffix}")
+            implied["OPENCLAW_STATE_DIR"] = folder
         if not known.get("OPENCLAW_CONFIG_PATH", "").strip():
-            effective["OPENCLAW_CONFIG_PATH"] = str(paths.expand(folder, home) / "openclaw.json")
-    return effective
+            implied["OPENCLAW_CONFIG_PATH"] = str(paths.expand(folder, home) / "openclaw.json")
+        found.append(("--dev" if overrides.is_dev else f"--profile {name}", implied))
+    return found
 
 
 def _agent_layer(origin: Any, written: Document, agent: str) -> Layer:  # noqa: ANN401
-    entry = _entry(written.values, agent)
     is_newer = written.dialect == "newer"
     leaf = "memory.search" if is_newer else "memorySearch"
-    where = f"{_entry_place(written)}.{_id(entry) if entry else agent}.{leaf}"
-    return Layer(origin, _memory_search(entry), str(written.file), where, is_newer)
+    at = _position(written.values, agent)
+    entry = {} if at is None else _entries(written.values)[at]
+    return Layer(
+        origin,
+        _memory_search(entry),
+        str(written.file),
+        f"{_entry_place(written)}.{_id(entry) if entry else agent}.{leaf}",
+        is_newer,
+        () if at is None else ("agents", "list", at, "memorySearch"),
+    )
 
 
 def _default_layer(origin: Any, written: Document) -> Layer:  # noqa: ANN401
     is_newer = written.dialect == "newer"
-    where = "memory.search" if is_newer else "agents.defaults.memorySearch"
-    values = _memory_search(_defaults(written.values))
-    return Layer(origin, values, str(written.file), where, is_newer)
+    return Layer(
+        origin,
+        _memory_search(_defaults(written.values)),
+        str(written.file),
+        "memory.search" if is_newer else "agents.defaults.memorySearch",
+        is_newer,
+        ("agents", "defaults", "memorySearch"),
+    )
 
 
 def _agents(config: Json) -> Json:
@@ -228,8 +243,14 @@ def _default_agent(config: Json) -> str:
 
 
 def _entry(config: Json, agent: str) -> Json:
+    at = _position(config, agent)
+    return {} if at is None else _entries(config)[at]
+
+
+def _position(config: Json, agent: str) -> int | None:
+    ids = [normalized_id(_id(entry)) for entry in _entries(config)]
     wanted = normalized_id(agent)
-    return next((e for e in _entries(config) if normalized_id(_id(e)) == wanted), {})
+    return ids.index(wanted) if wanted in ids else None
 
 
 def _memory_search(holder: Json) -> Json:

@@ -8,12 +8,14 @@ from pathlib import Path
 from ocmem.settings import environment
 from ocmem.settings.environment import Variables
 from ocmem.settings.origin import Origin
+from ocmem.settings.reading import regular_bytes
 from ocmem.settings.schema import Json
 
 STORE_NAME = "auth-profiles.json"
 OLD_STORE_NAME = "auth.json"
 _KINDS = ("oauth", "token", "api_key")  # in the order in which they are preferred
 _SECRET_FIELDS = {"oauth": ("access",), "token": ("token",), "api_key": ("key", "apiKey")}
+_MOST_BYTES = 16 * 1024 * 1024
 _NEVER_MS = float("inf")
 
 
@@ -182,7 +184,7 @@ def _read_store(agent_dir: Path) -> _Store:
 
 def _read(file: Path) -> Json:
     try:
-        return _object(json.loads(file.read_bytes()))
+        return _object(json.loads(regular_bytes(file, most=_MOST_BYTES)))
     except (OSError, ValueError, RecursionError):
         return {}
 

@@ -12,8 +12,10 @@ from ocmem.errors import SettingsError
 from ocmem.settings import checks, dialect, include, paths
 from ocmem.settings.dialect import Dialect
 from ocmem.settings.environment import Variables, config_variables
+from ocmem.settings.reading import regular_bytes
 from ocmem.settings.schema import Json
 
+_MOST_BYTES = 16 * 1024 * 1024
 _VARIABLE = re.compile(r"\$(\$?)\{([A-Z_][A-Z0-9_]*)\}")
 _JSON5_PLACE = re.compile(r"<string>:(\d+) Unexpected (.*) at column (\d+)", re.DOTALL)
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
@@ -31,6 +33,8 @@ class Document:
     written: Json = field(repr=False)  # as the file has it, for checks that name its own keys
     values: Json = field(repr=False)
     variables: Variables
+    unfilled: Json = field(repr=False)  # as written, before `${VAR}` is filled in
+    files: Json | None = field(repr=False)  # of the same shape: the included file of each value
 
 
 def load(file: Path, variables: Variables, *, own: bool = False) -> Document:
@@ -38,10 +42,10 @@ def load(file: Path, variables: Variables, *, own: bool = False) -> Document:
     hint = None
     try:
         text = _text(file)
-        value = _with_includes(file, parse("{}" if text is None else text))
-        if isinstance(value, dict):
-            return _document(file, value, variables, own=own, exists=text is not None)
-        problem = checks.expected("object", value)
+        found = _with_includes(file, parse("{}" if text is None else text))
+        if isinstance(found.value, dict):
+            return _document(file, found, variables, own=own, exists=text is not None)
+        problem = checks.expected("object", found.value)
     except OSError as error:
         problem = f"read failed: {_as_node_says(error, file)}"
         if isinstance(error, PermissionError):
@@ -127,14 +131,25 @@ def _visible(text: str) -> str:
 def _text(file: Path) -> str | None:
     """What the file says, decoded as the reference does; None if there is no file."""
     try:
-        return file.read_bytes().decode("utf-8", "replace").removeprefix("\ufeff")
+        data = regular_bytes(file, most=_MOST_BYTES + 1)
     except FileNotFoundError:
         return None
+    if len(data) > _MOST_BYTES:
+        raise OSError(errno.EFBIG, f"larger than {_MOST_BYTES} bytes")
+    return data.decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def variables_in(value: object) -> tuple[str, ...]:
+    """The names of the variables that a string asks for."""
+    if not isinstance(value, str) or "${" not in value:
+        return ()
+    return tuple(dict.fromkeys(name for escaped, name in _VARIABLE.findall(value) if not escaped))
 
 
 def _document(
-    file: Path, value: Json, variables: Variables, *, own: bool, exists: bool
+    file: Path, found: include.Resolved, variables: Variables, *, own: bool, exists: bool
 ) -> Document:
+    value = cast(Json, found.value)
     # First what stands there in plain words, so that other values may refer to it.
     plain = config_variables(value.get("env"))
     plain = {name: text for name, text in plain.items() if not _VARIABLE.search(text)}
@@ -146,12 +161,22 @@ def _document(
     variables = variables.filled(config_variables(filled.get("env")), str(file))
     spoken = dialect.recognised(filled)
     values = dialect.translated(filled, own=own) if spoken == "newer" else filled
-    return Document(file, own, exists, spoken, filled, values, variables)
+    return Document(
+        file=file,
+        own=own,
+        exists=exists,
+        dialect=spoken,
+        written=filled,
+        values=values,
+        variables=variables,
+        unfilled=value,
+        files=cast("Json | None", found.files),
+    )
 
 
-def _with_includes(file: Path, value: object) -> object:
+def _with_includes(file: Path, value: object) -> include.Resolved:
     if not include.has_directive(value):
-        return value
+        return include.Resolved(value, files=None)
     return include.Includer(file.parent, parse).resolve(value, file)
 
 
@@ -176,10 +201,13 @@ def _fill(value: object, variables: Variables, where: str, problems: list[str]) 
         escaped, name = match.groups()
         if escaped:
             return match.group()[1:]
-        if not variables.get(name):
-            problems.append(f'<root>: Missing env var "{name}" referenced at config path: {where}')
         return variables.get(name, "")
 
+    problems += (
+        f'<root>: Missing env var "{name}" referenced at config path: {where}'
+        for name in variables_in(value)
+        if not variables.get(name)
+    )
     return _well_formed(_VARIABLE.sub(substitute, value) if "${" in value else value)
 
 

@@ -2,14 +2,15 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ocmem.settings import paths
+from ocmem.settings.reading import regular_bytes
 
-# Where a variable may come from, beside the files that set some.
-OPTION, ENVIRONMENT, LOGIN_SHELL = "option", "environment", "login shell"
+# Where a variable may come from, beside options and the files that set some.
+ENVIRONMENT, LOGIN_SHELL = "environment", "login shell"
 _MOST_BYTES = 1_000_000
 _ASSIGNMENT = re.compile(
     r"""
@@ -54,7 +55,7 @@ class Variables(Mapping[str, str]):
         return len(list(iter(self)))
 
     def origin(self, name: str) -> str | None:
-        """The file that set the variable, or one of the three other places."""
+        """The file or the option that set the variable, or one of the other places."""
         return next((origin for origin, values in self.layers if name in values), None)
 
     def filled(self, wanted: Mapping[str, str], origin: str) -> "Variables":
@@ -69,12 +70,14 @@ class Variables(Mapping[str, str]):
         return Variables((*kept, (origin, added)))
 
 
-def read(env: Mapping[str, str], cwd: Path | None, options: Mapping[str, str]) -> Variables:
+def read(
+    env: Mapping[str, str], cwd: Path | None, options: Sequence[tuple[str, Mapping[str, str]]]
+) -> Variables:
     """The variables that a command sees before any config file is read.
 
-    `options` are those of the command line that stand for a variable.
+    `options` are those of the command line that stand for variables.
     """
-    layers: list[tuple[str, Mapping[str, str]]] = [(OPTION, options), (ENVIRONMENT, dict(env))]
+    layers: list[tuple[str, Mapping[str, str]]] = [*options, (ENVIRONMENT, dict(env))]
     if cwd is not None:
         _add(layers, cwd / ".env")
     known = Variables(tuple(layers))
@@ -162,8 +165,7 @@ def _milliseconds(value: object, default: int) -> float:
 
 def _add(layers: list[tuple[str, Mapping[str, str]]], file: Path) -> None:
     try:
-        with file.open("rb") as opened:
-            data = opened.read(_MOST_BYTES)
+        data = regular_bytes(file, most=_MOST_BYTES)
     except (OSError, ValueError):
         return  # a missing or unreadable .env is no reason to stop
     text = data.decode("utf-8", "replace").removeprefix("\ufeff")

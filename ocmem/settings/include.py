@@ -18,21 +18,41 @@ class IncludeError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Resolved:
+    """What includes came to. `files` has the same shape, with the file of every plain value."""
+
+    value: object
+    files: object
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """A plain value on its way up, with the file that it stands in."""
+
+    value: object
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
 class Includer:
     """Follows directives below `root`. `parse` may raise ValueError."""
 
     root: Path
     parse: Callable[[str], object]
 
-    def resolve(self, value: object, file: Path) -> object:
+    def resolve(self, value: object, file: Path) -> Resolved:
         """`value`, read from `file`, with every directive in it followed."""
-        return self._resolve(value, (os.path.normpath(file),))
+        tree = self._resolve(value, (os.path.normpath(file),))
+        return Resolved(
+            value=_each_leaf(tree, lambda leaf: leaf.value),
+            files=_each_leaf(tree, lambda leaf: leaf.file),
+        )
 
     def _resolve(self, value: object, chain: tuple[str, ...]) -> object:
         if isinstance(value, list):
             return [self._resolve(item, chain) for item in value]
         if not isinstance(value, dict):
-            return value
+            return _Leaf(value, chain[-1])
         if DIRECTIVE not in value:
             return {key: self._resolve(item, chain) for key, item in value.items()}
         included = self._included(value[DIRECTIVE], chain)
@@ -112,6 +132,14 @@ def has_directive(value: object) -> bool:
     if isinstance(value, dict):
         return DIRECTIVE in value or any(has_directive(item) for item in value.values())
     return isinstance(value, list) and any(has_directive(item) for item in value)
+
+
+def _each_leaf(tree: object, change: Callable[[_Leaf], object]) -> object:
+    if isinstance(tree, dict):
+        return {key: _each_leaf(item, change) for key, item in tree.items()}
+    if isinstance(tree, list):
+        return [_each_leaf(item, change) for item in tree]
+    return change(tree) if isinstance(tree, _Leaf) else tree
 
 
 def _is_below(path: str, folder: str) -> bool:

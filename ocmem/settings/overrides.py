@@ -14,6 +14,7 @@ class Overrides:
     state_dir: str | None = None
     config: str | None = None
     profile: str | None = None
+    is_dev: bool = False  # the profile was asked for as `--dev`
     provider: str | None = None
     sources: tuple[Source, ...] = ()
     offline: bool = False

@@ -1,6 +1,7 @@
 """Which embedding provider a search uses, and with which endpoint and key."""
 
 import importlib.util
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,6 @@ KEYWORDS_ONLY = "none"
 _GEMINI_VARIABLES = ("GEMINI_API_KEY", "GOOGLE_API_KEY")  # as remote.apiKey: read that variable
 AUTO_ORDER = ("openai", "gemini", "voyage", "mistral", "builtin")
 _NEWER_AUTO_ORDER = ("openai", "builtin")
-_UNFINISHED = ("local",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +113,7 @@ def choose(request: Request, credentials: Credentials) -> ProviderChoice:
     asked = _name(request.provider, request, "auto")
     choice: ProviderChoice | None
     if asked == "auto":
-        order = _NEWER_AUTO_ORDER if request.is_newer else AUTO_ORDER
-        choice = _automatic(request, credentials, order)
-        if _has_local_model(request):
-            # OpenClaw would take it: the index it shares must not be built with another.
-            return replace(choice, fallback=Fallback("local", _unfinished("local")))
+        choice = _auto(request, credentials)
         if request.failure is None:
             return choice
     else:
@@ -157,6 +153,20 @@ def builtin_files() -> tuple[Path, Path] | None:
     return (weights, tokenizer) if weights.is_file() and tokenizer.is_file() else None
 
 
+def _auto(request: Request, credentials: Credentials) -> ProviderChoice:
+    """The provider where none is named: a model that is there, else the first that has a key."""
+    local = _local(request) if _has_local_model(request) else None
+    if local is not None and local.missing is None:
+        return replace(local, requested="auto")
+    order = _NEWER_AUTO_ORDER if request.is_newer else AUTO_ORDER
+    chosen = _automatic(request, credentials, order)
+    if local is None or local.missing is None:
+        return chosen
+    # OpenClaw would take it: the index it shares must not be built with another.
+    missing = chosen.missing and f"{chosen.missing}\n\n{local.missing}"
+    return replace(chosen, missing=missing, fallback=Fallback("local", local.missing))
+
+
 def _automatic(request: Request, credentials: Credentials, order: Sequence[str]) -> ProviderChoice:
     reasons = []
     for name in order:
@@ -181,21 +191,49 @@ def _named(name: str, request: Request, credentials: Credentials) -> ProviderCho
         return ProviderChoice(name, name, DEFAULT_MODELS[name], missing=missing)
     if name == KEYWORDS_ONLY:
         return ProviderChoice(name, name, DEFAULT_MODELS[name])
-    if name in _UNFINISHED:
-        model = request.model.strip().removeprefix(f"{name}/") or DEFAULT_MODELS[name]
-        return ProviderChoice(name, name, model, missing=_unfinished(name))
+    if name == "local":
+        return _local(request)
     service = SERVICES.get(name) or _compatible(name, request, credentials)
     return None if service is None else _remote(name, service, request, credentials)
 
 
-def _unfinished(name: str) -> str:
-    return f'this version of ocmem has no provider "{name}" yet'
+def has_local_engine() -> bool:
+    """Whether the `local` extra is installed; it is not imported for that."""
+    return importlib.util.find_spec("xllamacpp") is not None
+
+
+def local_guidance(reason: str) -> str:
+    """Why there are no local embeddings, and what to do, in the reference's form."""
+    remote = [
+        f'Or set agents.defaults.memorySearch.provider = "{name}" (remote).'
+        for name in ("openai", "gemini", "voyage", "mistral")
+    ]
+    return "\n".join(
+        [
+            "Local embeddings unavailable.",
+            f"Reason: {reason}",
+            "To enable local embeddings:",
+            "1) Install ocmem with its extra: pip install 'ocmem[local]'",
+            "2) If no wheel fits this machine, have pip build one: it needs CMake, a C++ compiler"
+            " and Rust",
+            *remote,
+        ]
+    )
+
+
+def _local(request: Request) -> ProviderChoice:
+    """The model is whatever the configured path says, as OpenClaw has it in its index."""
+    model = (request.local.model_path or "").strip() or DEFAULT_MODELS["local"]
+    missing = None if has_local_engine() else local_guidance("xllamacpp is not installed")
+    return ProviderChoice("local", "local", model, missing=missing)
 
 
 def _has_local_model(request: Request) -> bool:
     path = request.local.model_path or ""
     is_remote = path.lower().startswith(("hf:", "http:", "https:"))
-    return not request.is_newer and bool(path) and not is_remote and Path(path).is_file()
+    # Not Path.is_file(): it raises where a folder above may not be entered.
+    is_file = os.path.isfile(path)  # noqa: PTH113
+    return not request.is_newer and is_file and not is_remote
 
 
 def _compatible(name: str, request: Request, credentials: Credentials) -> Service | None:

@@ -140,7 +140,11 @@ USED_NEWER = Table(
 )
 MEMORY = Table(*MEMORY_KEYS)
 
-_any_provider = checks.one_of(*REFERENCE_PROVIDERS, *OWN_PROVIDERS, "auto")
+# What ocmem's own file may say where OpenClaw knows fewer names.
+_OWN_CHOICES = {
+    "provider": checks.one_of(*REFERENCE_PROVIDERS, *OWN_PROVIDERS, "auto"),
+    "fallback": checks.one_of(*REFERENCE_PROVIDERS, *OWN_PROVIDERS),
+}
 
 
 def default_of(path: str) -> Any:  # noqa: ANN401
@@ -198,8 +202,7 @@ def _problems(values: object, table: Table, *, where: str, prefix: str, own: boo
         path = f"{prefix}{name}"
         key = table.by_path.get(path)
         if key is not None and (own or not key.own):
-            is_own_choice = own and table is OLDER and path == "provider"
-            check = _any_provider if is_own_choice else key.check
+            check = _OWN_CHOICES.get(path, key.check) if own and table is OLDER else key.check
             if value is not None:
                 yield from checks.at(f"{where}.{name}", check(value))
         elif path in table.groups:

@@ -18,6 +18,7 @@ class Layer:
     file: str = ""
     where: str = ""  # the key under which the values stand in that file
     is_newer: bool = False  # which dialect that file speaks
+    place: tuple[str | int, ...] = ()  # the same key in the shape that both dialects end in
 
     @property
     def is_own(self) -> bool:
@@ -231,15 +232,23 @@ def _sources(configured: list[str], *, with_sessions: bool) -> tuple[Source, ...
     return cast(tuple[Source, ...], tuple(kept) or ("memory",))
 
 
+def extra_path_layers(layers: Sequence[Layer]) -> list[Layer]:
+    """The defaults' list and the agent's are both used; within each, ocmem's own file replaces."""
+    found = []
+    for origins in (("own defaults", "defaults"), ("own agent", "agent")):
+        several = [layer for layer in layers if layer.origin in origins]
+        layer = find(several, "extraPaths").layer
+        if layer is not None:
+            found.append(layer)
+    return found
+
+
 def _extra_paths(layers: Sequence[Layer]) -> dict[str, str]:
-    """The defaults' list followed by the agent's; within each, ocmem's own file replaces."""
-
-    def listed(*origins: str) -> list[Any]:
-        lists = (lookup(layer.values, "extraPaths") for layer in layers if layer.origin in origins)
-        return next((entries for entries in lists if entries is not None), [])
-
+    entries = [
+        entry for layer in extra_path_layers(layers) for entry in lookup(layer.values, "extraPaths")
+    ]
     found: dict[str, str] = {}
-    for entry in listed("own defaults", "defaults") + listed("own agent", "agent"):
+    for entry in entries:
         named = entry if isinstance(entry, dict) else {"path": entry}
         path = named["path"].strip()
         if path:

@@ -1,6 +1,7 @@
 """Is a settings file usable? Problems stop the command; oddities become notes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from ocmem.settings import checks, paths, schema
 from ocmem.settings.checks import Check, at, expected
@@ -8,6 +9,9 @@ from ocmem.settings.document import Document, invalid, normalized_id
 from ocmem.settings.schema import Json
 
 _MOVED = "top-level memorySearch was moved; use {place} instead."
+_ROOT_KEYS = "$schema agents memory memorySearch models auth env meta plugins".split()
+_ENTRY_KEYS = "id name default workspace agentDir".split()
+_MEMORY_SETTINGS = {key.path.partition(".")[0] for key in schema.KEYS}
 _SHELL_KEYS = {"enabled": checks.a_bool, "timeoutMs": checks.whole(least=0)}
 
 
@@ -15,7 +19,13 @@ def check(document: Document) -> None:
     """Raise SettingsError for what memory uses and cannot understand."""
     problems = list(_problems(document))
     if problems:
-        raise invalid(document.file, problems, own=document.own, variables=document.variables)
+        raise invalid(
+            document.file,
+            problems,
+            own=document.own,
+            variables=document.variables,
+            hint=_hint(document),
+        )
 
 
 def notes(document: Document) -> list[str]:
@@ -28,6 +38,22 @@ def notes(document: Document) -> list[str]:
         if unused:
             found.append(f"{where}: not used here: {', '.join(unused)}")
     return found
+
+
+def _hint(document: Document) -> str | None:
+    """What to do about mistakes that are easily made."""
+    if document.own:
+        strays = [name for _, names in _strays(document) for name in names]
+        misplaced = [name for name in strays if name in _MEMORY_SETTINGS]
+        place = "memory.search" if document.dialect == "newer" else "agents.defaults.memorySearch"
+        return f"{', '.join(misplaced)}: put that under {place}" if misplaced else None
+    asked = [_object(search).get("provider") for _, search in _searches(document)]
+    if document.dialect == "newer" or not any(name in schema.OWN_PROVIDERS for name in asked):
+        return None
+    home = paths.home_dir(document.variables)
+    own_file = paths.overlay_file(document.variables, home)
+    shown = paths.shorten(own_file, env=document.variables, home=home)
+    return f"{' and '.join(schema.OWN_PROVIDERS)} go into {shown}"
 
 
 def _problems(document: Document) -> Iterator[str]:
@@ -44,6 +70,32 @@ def _problems(document: Document) -> Iterator[str]:
     yield from _model_problems(document)
     yield from _env_problems(written.get("env"))
     yield from _auth_problems(_object(written.get("auth")))
+    for where, names in _strays(document):
+        yield from _unrecognized(where, names)
+
+
+def _strays(document: Document) -> Iterator[tuple[str, list[str]]]:
+    """What ocmem's own file has outside the memory settings and should not; inner places first."""
+    if not document.own:
+        return
+    agents = _object(document.written.get("agents"))
+    is_newer = document.dialect == "newer"
+    search = "memory" if is_newer else "memorySearch"
+    other_search = "memorySearch" if is_newer else "memory"  # reported as misplaced
+    place = "entries" if is_newer else "list"
+    entries = agents.get(place)
+    if isinstance(entries, list):
+        entries = {str(at): entry for at, entry in enumerate(entries)}
+    for name, entry in _object(entries).items():
+        where = f"agents.{place}.{name}"
+        yield where, _others(entry, *_ENTRY_KEYS, search, other_search)
+    yield "agents.defaults", _others(agents.get("defaults"), "workspace", "memorySearch")
+    yield "agents", _others(agents, "defaults", "list", "entries")
+    yield "<root>", _others(document.written, *_ROOT_KEYS)
+
+
+def _others(holder: object, *known: str) -> list[str]:
+    return [name for name in _object(holder) if name not in known]
 
 
 def _agent_problems(document: Document) -> Iterator[str]:
@@ -105,9 +157,13 @@ def _entry_problems(entry: object, where: str) -> Iterator[str]:
 
 def _misplaced(holder: Json, where: str, *names: str) -> Iterator[str]:
     """Keys of the other dialect: valid for no release, and half would be silently lost."""
-    found = [f'"{name}"' for name in names if name in holder]
-    if found:
-        yield f"{where}: Unrecognized key{'s' if len(found) > 1 else ''}: {', '.join(found)}"
+    yield from _unrecognized(where, [name for name in names if name in holder])
+
+
+def _unrecognized(where: str, names: Sequence[str]) -> Iterator[str]:
+    if names:
+        quoted = ", ".join(f'"{name}"' for name in names)
+        yield f"{where}: Unrecognized key{'s' if len(names) > 1 else ''}: {quoted}"
 
 
 def _searches(document: Document) -> Iterator[tuple[str, object]]:
@@ -184,16 +240,22 @@ def _fields(values: Json, where: str, **wanted: Check) -> Iterator[str]:
 def _shared_agent_dirs(document: Document) -> Iterator[str]:
     entries = _object(document.values.get("agents")).get("list")
     home = paths.home_dir(document.variables)
-    seen: dict[object, str] = {}
+    agents = paths.state_dir(document.variables, home) / "agents"
+    seen: dict[Path, str] = {}
     for entry in map(_object, entries if isinstance(entries, list) else []):
-        folder, id = entry.get("agentDir"), normalized_id(str(entry.get("id", "")))
-        if not isinstance(folder, str) or not folder.strip():
-            continue
-        other = seen.setdefault(paths.expand(folder, home), id)
+        written, id = entry.get("agentDir"), normalized_id(str(entry.get("id", "")))
+        if isinstance(written, str) and written.strip():
+            folder = paths.expand(written, home)
+        elif document.own:
+            continue  # OpenClaw's config may say more about that agent
+        else:
+            folder = agents / id / "agent"
+        other = seen.setdefault(folder, id)
         if other != id:
+            shown = paths.shorten(folder, env=document.variables, home=home)
             yield (
                 "agents.list: Duplicate agentDir detected (multi-agent config). "
-                f'"{other}" and "{id}" share {folder.strip()}'
+                f'"{other}" and "{id}" share {shown}'
             )
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import shutil
+import signal
 import sqlite3
 import struct
 import subprocess
@@ -150,6 +151,8 @@ class Program:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            # A shell makes its background jobs ignore Ctrl-C, and they hand that down.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
     def command(self, *args: str) -> list[str]:

@@ -89,6 +89,7 @@ def assert_sound(ocmem: Program, index: Path) -> None:
             assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     done = ocmem("search", QUERY, "--no-sync", "--json")
     assert done.code == 0, done.err
+    assert done.results or not index.exists()
 
 
 def assert_complete(index: Path) -> None:

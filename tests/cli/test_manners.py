@@ -139,9 +139,14 @@ def test_colour_only_when_it_is_asked_for(ocmem: Program) -> None:
     piped = ocmem("search", "tea")
     forced = ocmem("search", "tea", "--color", "always")
     status = ocmem("status")
+    refused = ocmem("search", "tea", "--no-color", bound=False, FORCE_COLOR="1")
+    refused_first = ocmem("--color", "always", "search", "tea", "--no-color")
+    asked_again = ocmem("--no-color", "search", "tea", "--color", "always")
 
     assert "\x1b[" not in piped.out + status.out
     assert "\x1b[" in forced.out
+    assert piped.out == refused.out == refused_first.out
+    assert "\x1b[" in asked_again.out
 
 
 def test_several_agents_are_indexed_each_on_its_own(ocmem: Program) -> None:

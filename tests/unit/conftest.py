@@ -1,4 +1,4 @@
-"""A place with three notes in it, and one whose notes a fake provider embeds in batch jobs."""
+"""Places with notes in them, one embedded by a fake provider; and a shelf without vectors."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 from tests.fake_provider import FakeProvider
 from tests.unit.backfill import Backfill
 from tests.unit.place import NOTES, Place
+from tests.unit.shelf import Shelf
 
 
 @pytest.fixture
@@ -16,6 +17,13 @@ def place(tmp_path: Path) -> Place:
     for name, text in NOTES.items():
         (place.memory / name).write_text(text)
     return place
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Iterator[Shelf]:
+    shelf = Shelf(tmp_path / "index.sqlite")
+    yield shelf
+    shelf.close()
 
 
 @pytest.fixture

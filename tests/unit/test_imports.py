@@ -1,6 +1,7 @@
 """What is loaded when, and which layer may know which."""
 
 import ast
+import json
 import os
 import subprocess
 import sys
@@ -9,8 +10,10 @@ from pathlib import Path
 import pytest
 
 import ocmem
+from ocmem.settings.provider import has_local_engine
+from tests import tiny_gguf
 
-HEAVY = {"rich", "httpx", "numpy", "watchdog", "tiktoken", "pydantic"}
+HEAVY = {"rich", "httpx", "numpy", "watchdog", "tiktoken", "pydantic", "xllamacpp"}
 LAYERS = ["model", "errors", "settings", "core", "providers", "backends", "watch", "cli"]
 PACKAGE = Path(ocmem.__file__).parent
 EXAMPLE = Path(__file__).parent.parent / "example-workspace"
@@ -49,6 +52,23 @@ def test_a_json_search_with_nothing_to_sync_loads_nothing_heavy(tmp_path: Path) 
     assert "numpy" in first  # it had to index
     assert "tokenizers" in second  # it did embed the query
     assert not HEAVY & second
+
+
+@pytest.mark.skipif(not has_local_engine(), reason="xllamacpp has no wheel for this machine")
+def test_a_search_with_a_local_model_loads_llama_cpp_and_no_network_stack(tmp_path: Path) -> None:
+    state = tmp_path / ".openclaw"
+    (state / "workspace").mkdir(parents=True)
+    (state / "workspace" / "MEMORY.md").write_text("The boat.\n")
+    model = tiny_gguf.bert(tmp_path / "m.gguf")
+    search = {"provider": "local", "local": {"modelPath": str(model)}}
+    config = {"agents": {"defaults": {"memorySearch": search}}}
+    (state / "openclaw.json").write_text(json.dumps(config))
+    _loaded(_run("index"), tmp_path)
+
+    loaded = _loaded(_run("search", "boat", "--json"), tmp_path)
+
+    assert HEAVY & loaded == {"xllamacpp"}
+    assert "xllamacpp" not in _loaded(_run("status"), tmp_path)
 
 
 def test_a_piped_search_does_not_load_rich(tmp_path: Path) -> None:

@@ -1,13 +1,15 @@
 """Files, chunks, vectors and the index stay in step, whatever happens in between."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ocmem.core import chunker
-from ocmem.core.scan import Clock
+from ocmem.core.scan import Clock, is_untouched
+from ocmem.model import FileRow, Stamp
 from tests.unit.place import NOTES, Place, ids_in_step
 
 # What makes a full rebuild
@@ -197,6 +199,34 @@ def test_an_edit_within_the_same_tick_of_the_clock_is_still_seen(place: Place) -
         "UPDATE ocmem_files SET mtime_ns = :mtime, ctime_ns = :ctime WHERE path = 'memory/one.md'",
         mtime=now.st_mtime_ns,
         ctime=now.st_ctime_ns,
+    )
+
+    assert place.index().changed == 1
+
+
+@pytest.mark.parametrize("time", ["mtime_ns", "ctime_ns"])
+def test_a_stamp_proves_nothing_if_either_time_is_close_to_the_reading(time: str) -> None:
+    read_at = 1_772_280_000_000_000_000
+    long_ago = Stamp(size=10, mtime_ns=1, ctime_ns=1, inode=1)
+    just_now = replace(long_ago, **{time: read_at - 2_900_000_000})
+
+    assert is_untouched(FileRow("hash", long_ago, read_at), long_ago)
+    assert not is_untouched(FileRow("hash", just_now, read_at), just_now)
+
+
+def test_an_edit_within_the_same_tick_whose_mtime_was_put_back_is_still_seen(
+    place: Place,
+) -> None:
+    note = place.memory / "one.md"
+    os.utime(note, (1000, 1000))
+    place.clock = Clock()
+    place.index()
+    note.write_text("alpha BETA")
+    os.utime(note, (1000, 1000))
+    # As a coarse file system would have it: the change time is still that of the index.
+    place.sql(
+        "UPDATE ocmem_files SET ctime_ns = :ctime WHERE path = 'memory/one.md'",
+        ctime=note.stat().st_ctime_ns,
     )
 
     assert place.index().changed == 1

@@ -120,6 +120,15 @@ def test_a_question_word_alone_is_taken_at_its_word(db: Connection) -> None:
     assert stems_of(db, "什么") == ["什么", "么"]
 
 
+def test_a_mark_that_the_index_drops_is_dropped_from_a_pair_as_well(db: Connection) -> None:
+    pair, *_ = terms_of("あ゛", words=db.words, stems=db.stems)
+    tokens = frozenset(token for _, _, token in db.stems(cjk.spaced("あ゛っ")))
+
+    assert (pair.shown, pair.stem) == ("あ゛", "あ")
+    assert pair.is_in(tokens)
+    assert found(db, "あ゛", "あ゛っ", "いう") == [0]
+
+
 def test_words_of_both_kinds_go_together(db: Connection) -> None:
     assert stems_of(db, "API方案 reviews") == ["api", "review", "方案", "案"]
 

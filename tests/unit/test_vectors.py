@@ -3,8 +3,6 @@
 import json
 import math
 import random
-from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,96 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ocmem.core import embedding, sql
-from ocmem.core.store import Connection, derived, rows, vectors
-from ocmem.model import Candidate, ChunkRow, Source, SourceFile, Stamp, Vector
+from ocmem.core.store import derived, vectors
+from ocmem.model import Vector
 from tests.fake_provider.vectors import unit
-
-BOTH: tuple[Source, ...] = ("memory", "sessions")
-
-
-class Shelf:
-    """An index that holds nothing but vectors, in the order in which they were put there."""
-
-    def __init__(self, path: Path) -> None:
-        self.db = Connection(path, "create")
-        self.bare = Connection(path, "write")  # the same file, without sqlite-vec
-        self.db.load_vectors(None)
-        rows.create_schema(self.db, with_fts=True)
-        self.size = 0
-
-    def put(
-        self, stored: Sequence[Vector], *, source: Source = "memory", model: str = "m"
-    ) -> list[str]:
-        """Store vectors as chunks of one file; gives their ids."""
-        vectors.ensure_table(self.db, len(stored[0]))
-        path = f"{self.size}.md"
-        chunks = []
-        for at, vector in enumerate(stored, start=self.size):
-            # Not in the order of the places, as the hashes that ids are in earnest.
-            id = f"{at * 7919 % 10_007:05}"
-            row = ChunkRow(id, path, source, at + 1, at + 1, id, model, f"text {id}")
-            chunks.append((row, embedding.from_values(vector)))
-        with self.db.transaction():
-            rows.write_file(
-                self.db,
-                SourceFile(path, source, Stamp(0, 0, 0, 0), "", "h"),
-                chunks,
-                with_fts=False,
-                fts_rowids=[],
-                now_ms=0,
-                stamped_at_ns=0,
-            )
-        self.size += len(stored)
-        return [row.id for row, _ in chunks]
-
-    def close(self) -> None:
-        self.bare.close()
-        self.db.close()
-
-    # --- four ways to ask ------------------------------------------------------------------------
-
-    def by_knn(self, query: Vector, limit: int, **which: Any) -> list[Candidate] | None:  # noqa: ANN401
-        """The short way; None where it declines."""
-        derived.refresh(self.db)
-        blob = embedding.float32_blob(query)
-        return vectors._by_knn(self.db, blob, limit=limit, **_which(which))
-
-    def by_scan(self, query: Vector, limit: int, **which: Any) -> list[Candidate]:  # noqa: ANN401
-        """Every vector by sqlite-vec's own function, as the reference does it."""
-        asked = _which(which)
-        bound = {
-            "query": embedding.float32_blob(query),
-            "model": asked["model"],
-            "sources": json.dumps(asked["sources"]),
-            "limit": limit,
-        }
-        return [Candidate(id, 1 - distance) for id, distance in self.db.rows(sql.SCAN_VEC, bound)]
-
-    def nearest(self, query: Vector, limit: int, **which: Any) -> list[Candidate]:  # noqa: ANN401
-        derived.refresh(self.db)
-        return vectors.nearest(self.db, query, limit=limit, **_which(which))
-
-    def without_extension(self, query: Vector, limit: int, **which: Any) -> list[Candidate]:  # noqa: ANN401
-        return vectors.nearest(self.bare, query, limit=limit, **_which(which))
-
-
-def _which(given: dict[str, Any]) -> dict[str, Any]:
-    return {"model": "m", "sources": ("memory",), **given}
-
-
-@pytest.fixture
-def shelf(tmp_path: Path) -> Iterator[Shelf]:
-    shelf = Shelf(tmp_path / "index.sqlite")
-    yield shelf
-    shelf.close()
-
-
-def noise(seed: int, count: int, dims: int, *, length: float | None = 1.0) -> list[Vector]:
-    """Random vectors, of length one unless told."""
-    chance = random.Random(seed)
-    found = [[chance.gauss(0, 1) for _ in range(dims)] for _ in range(count)]
-    return [[x * length for x in unit(v)] for v in found] if length is not None else found
-
+from tests.unit.shelf import BOTH, Shelf, noise
 
 # --- the short way ------------------------------------------------------------------------------
 
@@ -212,6 +124,20 @@ def test_a_vector_whose_chunk_is_gone_takes_no_place(shelf: Shelf) -> None:
         assert found == shelf.by_scan(query, 10)
 
 
+@pytest.mark.parametrize("statement", [sql.KNN, sql.KNN_AMONG])
+def test_the_neighbours_are_looked_for_once_and_not_for_every_row(
+    shelf: Shelf, statement: str
+) -> None:
+    [query] = noise(28, 1, 8)
+    shelf.put([query])
+    derived.refresh(shelf.db)
+    bound = {"query": embedding.float32_blob(query), "k": 3, "model": "m", "sources": "[]"}
+
+    plan = shelf.db.rows(f"EXPLAIN QUERY PLAN {statement}", bound)
+
+    assert "MATERIALIZE nearest" in [detail for *_, detail in plan]
+
+
 # --- where it would be wrong --------------------------------------------------------------------
 
 
@@ -222,6 +148,55 @@ def test_one_vector_of_another_length_is_enough_for_a_scan(shelf: Shelf) -> None
 
     assert shelf.by_knn(query, 10) is None
     assert shelf.nearest(query, 10) == shelf.by_scan(query, 10)
+
+
+def test_a_vector_that_replaced_another_under_its_id_is_measured_again(shelf: Shelf) -> None:
+    stored, query = noise(29, 20, 8), noise(30, 1, 8)[0]
+    shelf.put(stored)
+    assert shelf.by_knn(query, 5) is not None
+
+    shelf.size = 0
+    shelf.put([[3 * x for x in stored[0]], *stored[1:]])
+
+    assert shelf.by_knn(query, 5) is None
+    assert shelf.nearest(query, 5) == shelf.by_scan(query, 5)
+
+
+def test_a_vector_that_was_put_back_by_a_repair_is_measured_again(shelf: Shelf) -> None:
+    stored, query = noise(31, 20, 8), noise(32, 1, 8)[0]
+    ids = shelf.put(stored)
+    assert shelf.by_knn(query, 5) is not None
+    shelf.db.run("DELETE FROM chunks_vec WHERE id = :id", {"id": ids[0]})
+    longer = json.dumps([3 * x for x in stored[0]])
+    shelf.db.run("UPDATE chunks SET embedding = :v WHERE id = :id", {"v": longer, "id": ids[0]})
+
+    derived.repair(shelf.db, with_fts=False, thorough=True)
+
+    assert shelf.by_knn(query, 5) is None
+    assert shelf.nearest(query, 5) == shelf.by_scan(query, 5)
+
+
+def test_vectors_that_were_never_measured_are_not_left_to_knn(shelf: Shelf) -> None:
+    shelf.put(noise(33, 20, 8, length=None))
+    [query] = noise(34, 1, 8)
+    derived.refresh(shelf.bare)  # which cannot measure
+
+    unmeasured = vectors._by_knn(
+        shelf.db, embedding.float32_blob(query), limit=5, model="m", sources=BOTH
+    )
+
+    assert unmeasured is None
+
+
+def test_vectors_are_measured_by_the_first_who_can(shelf: Shelf) -> None:
+    shelf.put(noise(35, 20, 8))
+    [query] = noise(36, 1, 8)
+    derived.refresh(shelf.bare)
+
+    found = shelf.by_knn(query, 5)
+
+    assert found == shelf.by_scan(query, 5)
+    assert shelf.db.rows("SELECT DISTINCT unit_length FROM ocmem_docs") == [(1,)]
 
 
 def test_vectors_of_many_lengths_are_ranked_by_angle(shelf: Shelf) -> None:

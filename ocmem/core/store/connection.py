@@ -5,7 +5,7 @@ import importlib.util
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ Mode = Literal["read", "write", "create"]
 Row = tuple[Any, ...]
 
 BUSY_MS = 10_000
+COMPANIONS = ("-journal", "-wal", "-shm")  # what SQLite keeps beside a file, by its name
 _SWAP_PATIENCE_S = 1.0
 # Moved away; or, to a reader, beside a journal that is not its own or that a killed run left.
 _OPEN_AGAIN = (apsw.SQLITE_READONLY_DBMOVED, apsw.SQLITE_READONLY_ROLLBACK)
@@ -40,6 +41,7 @@ class Connection:
     def __init__(self, path: Path, mode: Mode, *, busy_ms: int = BUSY_MS) -> None:
         self.path = path
         self.mode = mode
+        self.is_stand_in = False  # under a name that it has only until a writer puts it back
         self.vector_path: str | None = None
         self.vector_error: str | None = None
         self._inode = _inode_at(path)
@@ -56,6 +58,11 @@ class Connection:
     def look(self) -> None:
         """See which tables there are."""
         self.tables = {str(name) for (name,) in self.rows(sql.TABLES)}
+
+    @property
+    def is_index(self) -> bool:
+        """Whether the file has the tables of an index; an empty file counts as none."""
+        return {"meta", "files", "chunks"} <= self.tables
 
     def load_vectors(self, configured: str | None) -> None:
         """Load sqlite-vec; a failure is kept for `status` instead of raised."""
@@ -112,6 +119,27 @@ class Connection:
                     self._db.execute("ROLLBACK")
             raise
 
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Several reads that see one state of the file."""
+        self.run("SAVEPOINT snapshot")
+        try:
+            yield
+        finally:
+            with self.translated():
+                self._db.execute("RELEASE snapshot")
+
+    def pieces(
+        self, table: str, column: str, rowid: int, offsets: Iterable[int], *, size: int
+    ) -> list[bytes]:
+        """Parts of one large blob, without reading the whole."""
+        found: list[bytes] = []
+        with self.translated(), self._db.blob_open("main", table, column, rowid, False) as blob:
+            for offset in offsets:
+                blob.seek(offset)
+                found.append(blob.read(size))
+        return found
+
     def has_table(self, name: str) -> bool:
         return bool(self.rows(sql.HAS_TABLE, {"name": name}))
 
@@ -137,6 +165,9 @@ class Connection:
         if self.mode != "read":
             yield self
             return
+        if self.is_stand_in:
+            # Its journal would bear that name, too, and be lost when the file is moved back.
+            raise IndexReadOnly(f"{self.path} is not in its place")
         twin = open_existing(self.path)
         if twin is None:
             raise self._moved()
@@ -200,7 +231,8 @@ def open_existing(path: Path, mode: Mode = "write") -> Connection | None:
     """The index at `path`, or None if there is none; never creates one.
 
     OpenClaw swaps a rebuilt file in by two renames. A missing file beside a half-moved sibling
-    is such a moment, so it is worth a second look.
+    is such a moment, so it is worth a second look. If the moment does not pass, a reader gets the
+    file that was moved aside.
     """
     _check_path(path)
     deadline = time.monotonic() + _SWAP_PATIENCE_S
@@ -215,8 +247,21 @@ def open_existing(path: Path, mode: Mode = "write") -> Connection | None:
         # In this order: a swap that is over by now has left no siblings, but the file.
         is_coming = _is_being_swapped(path) or path.exists()
         if not is_coming or time.monotonic() > deadline:
-            return None
+            return open_left_behind(path) if mode == "read" else None
         time.sleep(0.02)
+
+
+def open_left_behind(path: Path) -> Connection | None:
+    """The index that a swap moved aside and never came back to, to be read; None without one."""
+    backups = [each for each in _siblings(path, "backup") if not each.name.endswith(COMPANIONS)]
+    for backup in sorted(backups, key=_mtime_ns, reverse=True):
+        with contextlib.suppress(IndexUnavailable):
+            db = _opened(backup, "read")
+            if db.is_index:
+                db.is_stand_in = True
+                return db
+            db.close()
+    return None
 
 
 def bundled_extension() -> str | None:
@@ -266,11 +311,23 @@ def _check_path(path: Path) -> None:
 
 
 def _is_being_swapped(path: Path) -> bool:
+    return bool(_siblings(path, "tmp") or _siblings(path, "backup"))
+
+
+def _siblings(path: Path, kind: Literal["tmp", "backup"]) -> list[Path]:
     try:
-        siblings = [sibling.name for sibling in path.parent.iterdir()]
+        return [
+            each for each in path.parent.iterdir() if each.name.startswith(f"{path.name}.{kind}-")
+        ]
     except OSError:
-        return False
-    return any(name.startswith((f"{path.name}.tmp-", f"{path.name}.backup-")) for name in siblings)
+        return []
+
+
+def _mtime_ns(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _inode_at(path: Path) -> tuple[int, int] | None:

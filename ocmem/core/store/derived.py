@@ -153,6 +153,4 @@ def _repair_vec(db: Connection, *, thorough: bool) -> None:
         return
     with db.transaction():
         db.run_many(sql.DELETE_VEC, gone)
-        for id, vector in fitting:
-            db.run(sql.DELETE_VEC, {"id": id})
-            db.run(sql.PUT_VEC, {"id": id, "embedding": vector.blob})
+        rows.put_vectors(db, fitting)

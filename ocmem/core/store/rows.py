@@ -51,8 +51,8 @@ def create_schema(db: Connection, *, with_fts: bool) -> None:
 
 
 def is_index(db: Connection) -> bool:
-    """Whether the file has the tables of an index; an empty file counts as none."""
-    return {"meta", "files", "chunks"} <= db.tables
+    """As `Connection.is_index`."""
+    return db.is_index
 
 
 def refuse_foreign(db: Connection) -> None:
@@ -142,8 +142,7 @@ def write_file(
 ) -> None:
     """Replace everything the index holds of one file. Runs inside the caller's transaction."""
     remove_file(db, file.path, file.source, fts_rowids=fts_rowids)
-    has_vec = db.has_vectors and db.has_table("chunks_vec")
-    written: set[str] = set()
+    written: dict[str, Embedding] = {}
     for row, vector in chunks:
         bound = {
             "id": row.id,
@@ -158,12 +157,11 @@ def write_file(
         db.run(sql.PUT_CHUNK, {**bound, "embedding": vector.json, "updated_at": now_ms})
         if row.id in written:  # a repeated piece of one long line; one row per id
             continue
-        written.add(row.id)
-        if has_vec and vector.blob:
-            db.run(sql.DELETE_VEC, {"id": row.id})
-            db.run(sql.PUT_VEC, {"id": row.id, "embedding": vector.blob})
+        written[row.id] = vector
         if with_fts:
             put_fts(db, row)
+    if db.has_vectors and db.has_table("chunks_vec"):
+        put_vectors(db, written.items())
     db.run(
         sql.PUT_FILE,
         {
@@ -175,6 +173,16 @@ def write_file(
         },
     )
     write_stamp(db, file.path, file.hash, file.stamp, stamped_at_ns=stamped_at_ns)
+
+
+def put_vectors(db: Connection, entries: Iterable[tuple[str, Embedding]]) -> None:
+    """Store vectors by chunk id; whatever was known of the length of a former one is forgotten."""
+    bound = [{"id": id, "embedding": vector.blob} for id, vector in entries if vector.blob]
+    ids = [{"id": each["id"]} for each in bound]
+    db.run_many(sql.DELETE_VEC, ids)  # vec0 cannot replace
+    db.run_many(sql.PUT_VEC, bound)
+    if db.has_table("ocmem_docs"):
+        db.run_many(sql.FORGET_LENGTH, ids)
 
 
 def put_fts(db: Connection, row: ChunkRow) -> None:

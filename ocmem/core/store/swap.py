@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ocmem.core import sql
-from ocmem.core.store.connection import Connection
+from ocmem.core.store.connection import COMPANIONS, Connection, open_left_behind
 from ocmem.core.store.rows import CacheKey
 from ocmem.errors import IndexDamaged, IndexReadOnly, IndexUnavailable
 
@@ -90,9 +90,9 @@ def _replace(old: Connection | None, built: Path, path: Path) -> None:
 
 
 def discard(built: Path) -> None:
-    for suffix in ("", "-journal", "-wal", "-shm"):
+    for suffix in ("", *COMPANIONS):
         with contextlib.suppress(OSError):
-            built.with_name(built.name + suffix).unlink(missing_ok=True)
+            _beside(built, suffix).unlink(missing_ok=True)
 
 
 def put_aside(path: Path) -> Path:
@@ -102,11 +102,36 @@ def put_aside(path: Path) -> Path:
     return aside
 
 
+def put_back(path: Path) -> bool:
+    """Undo the first rename of a swap whose second never came. The caller holds ocmem's lock.
+
+    The other program may only be slow. So nothing that appeared at `path` meanwhile is overwritten;
+    and if its rename comes after all, it replaces the file put back here, as it was to replace that
+    file in the first place. Who has it open notices, as after any other swap.
+    """
+    found = open_left_behind(path)
+    if found is None:
+        return False
+    found.close()
+    moved: list[str] = []
+    with _written(path):
+        try:
+            for suffix in (*COMPANIONS, ""):  # the file last: who sees it needs its journal, too
+                with contextlib.suppress(FileNotFoundError):
+                    _move_where_free(_beside(found.path, suffix), _beside(path, suffix))
+                    moved.append(suffix)
+        except FileExistsError:
+            for suffix in moved:
+                os.replace(_beside(path, suffix), _beside(found.path, suffix))
+            return False
+    return "" in moved
+
+
 def move(path: Path, to: Path) -> None:
     with _written(path):
-        for suffix in ("-journal", "-wal", "-shm"):
+        for suffix in COMPANIONS:
             with contextlib.suppress(FileNotFoundError):
-                os.replace(path.with_name(path.name + suffix), to.with_name(to.name + suffix))
+                os.replace(_beside(path, suffix), _beside(to, suffix))
         os.replace(path, to)
 
 
@@ -117,6 +142,26 @@ def remove_stale(path: Path) -> None:
             with contextlib.suppress(OSError):
                 if time.time() - sibling.stat().st_mtime > _STALE_TEMPORARY_S:
                     sibling.unlink()
+
+
+def _move_where_free(source: Path, to: Path) -> None:
+    """Rename, but raise FileExistsError instead of overwriting."""
+    try:
+        os.link(source, to)  # refused where there is a file, in one step
+    except (FileExistsError, FileNotFoundError):
+        raise
+    except OSError:
+        # A file system without links. Between look and rename lies a moment, and at worst an index
+        # that appeared in it is replaced by an older one, which the next run brings up to date.
+        if to.exists():
+            raise FileExistsError(str(to)) from None
+        source.rename(to)
+    else:
+        source.unlink()
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)
 
 
 @contextlib.contextmanager

@@ -3,11 +3,12 @@
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from ocmem.core import embedding, sql
 from ocmem.core.store.connection import Connection
+from ocmem.errors import IndexUnavailable
 from ocmem.model import Candidate, Vector
 
 Precision = Literal["float32", "float64"]
@@ -15,7 +16,6 @@ Precision = Literal["float32", "float64"]
 _MOST_NEIGHBOURS = 4096  # vec0's own limit for k
 _MARGIN = 32
 _ROWS_PER_SCAN = 2000
-_LOOKUPS_AT_MOST = 200
 # Room for the rounding of float32 distances, and for vectors that are only nearly of length one.
 _SLACK = 4 * embedding.UNIT_TOLERANCE
 
@@ -56,45 +56,63 @@ def nearest(
     return found
 
 
+def trouble(db: Connection) -> str | None:
+    """Why the vector table cannot be searched; None if a query goes through."""
+    dims = dims_of(db)
+    if dims is None:
+        return None
+    try:
+        db.rows(sql.PROBE_VEC, {"query": embedding.float32_blob([1.0] + [0.0] * (dims - 1))})
+    except IndexUnavailable as error:
+        return str(error)
+    return None
+
+
 def cosines(
     db: Connection, query: Vector, ids: Iterable[str], *, dtype: Precision
 ) -> dict[str, float]:
     """The similarity of those of the chunks that have a vector; `dtype` as for `scan_stored`."""
-    bound = {"query": embedding.float32_blob(query), "ids": json.dumps(list(ids))}
+    query_blob = embedding.float32_blob(query)
     if not db.has_vectors:
-        stored = db.rows(sql.EMBEDDINGS_AMONG, {"ids": bound["ids"]})
+        stored = db.rows(sql.EMBEDDINGS_AMONG, {"ids": json.dumps(list(ids))})
         scores = _scores([json.loads(text) for _, text in stored], query, dtype)
         return {id: score for (id, _), score in zip(stored, scores, strict=True)}
-    if not db.has_table("chunks_vec"):
+    dims = dims_of(db)
+    if dims is None:
         return {}
-    found = db.rows(sql.COSINES_AMONG, bound)
-    return {id: 1 - distance for id, distance in found if distance is not None}
+    return {id: 1 - distance for id, distance in _distances(db, query_blob, ids, dims=dims).items()}
 
 
 def norms_of(db: Connection, ids: Iterable[str], *, dims: int) -> dict[str, float]:
     """The lengths of stored vectors."""
-    wanted = set(ids)
-    if len(wanted) > _LOOKUPS_AT_MOST:
-        return _norms_of_many(db, wanted, dims=dims)
-    zero = bytes(4 * dims)
-    found = {id: db.value(sql.NORM, {"id": id, "zero": zero}) for id in wanted}
-    return {id: float(norm) for id, norm in found.items() if norm is not None}
+    stored = _stored(db, ids, dims=dims)
+    return {id: math.hypot(*embedding.float32_values(blob)) for id, blob in stored}
 
 
-def _norms_of_many(db: Connection, ids: set[str], *, dims: int) -> dict[str, float]:
-    """From vec0's own pages: a look-up reads a thousand vectors to get at one, this all at once."""
-    import numpy as np
+def _distances(db: Connection, query: bytes, ids: Iterable[str], *, dims: int) -> dict[str, float]:
+    """The cosine distances of stored vectors, as sqlite-vec computes them."""
+    return {
+        id: db.value(sql.COSINE_DISTANCE, {"stored": blob, "query": query})
+        for id, blob in _stored(db, ids, dims=dims)
+    }
 
+
+def _stored(db: Connection, ids: Iterable[str], *, dims: int) -> Iterator[tuple[str, bytes]]:
+    """Vectors from vec0's own pages: a look-up walks through a thousand to get at one."""
+    size = 4 * dims
+    with db.snapshot():
+        for page, members in _places(db, ids).items():
+            offsets = [size * at for _, at in members]
+            found = db.pieces("chunks_vec_vector_chunks00", "vectors", page, offsets, size=size)
+            yield from zip((id for id, _ in members), found, strict=True)
+
+
+def _places(db: Connection, ids: Iterable[str]) -> dict[int, list[tuple[str, int]]]:
+    """Where vectors are kept: page -> the id of each that is in it, and its number there."""
     places: dict[int, list[tuple[str, int]]] = {}
-    for id, chunk, offset in db.rows(sql.VEC_PLACES):
-        if id in ids:
-            places.setdefault(chunk, []).append((id, offset))
-    norms: dict[str, float] = {}
-    for chunk, members in places.items():
-        stored = np.frombuffer(db.value(sql.VEC_CHUNK, {"chunk": chunk}), dtype="<f4")
-        lengths = np.linalg.norm(stored.reshape(-1, dims).astype("float64"), axis=1)
-        norms.update((id, float(lengths[offset])) for id, offset in members)
-    return norms
+    for id, page, at in db.rows(sql.VEC_PLACES, {"ids": json.dumps(list(ids))}):
+        places.setdefault(page, []).append((id, at))
+    return places
 
 
 def scan_stored(
@@ -141,13 +159,15 @@ def _by_knn(
     statement = sql.KNN if wanted == total else sql.KNN_AMONG
     k = limit + _MARGIN
     while k <= _MOST_NEIGHBOURS:
-        found = db.rows(statement, {**bound, "k": k})
-        placed = (row for row in found if row[3] is not None)
-        ranked = sorted((cosine, place, id) for id, _, cosine, place in placed)[:limit]
+        with db.snapshot():
+            found = db.rows(statement, {**bound, "k": k})
+            places = {id: place for id, _, place in found if place is not None}
+            distances = _distances(db, query, places, dims=len(query) // 4)
+        ranked = sorted((distances[id], place, id) for id, place in places.items())[:limit]
         is_all = len(found) < k
         reach = max((distance for _, distance, *_ in found), default=0.0) ** 2 / 2 - _SLACK
         if is_all or (len(ranked) == limit and ranked[-1][0] < reach):
-            return [Candidate(id, 1 - cosine) for cosine, _, id in ranked]
+            return [Candidate(id, 1 - distance) for distance, _, id in ranked]
         k *= 4
     return None
 

@@ -65,6 +65,8 @@ def agents_two_defaults(stage: Stage) -> None:
     stage.ocmem.configure_all({"agents": {"list": both}})
 
     stage.run("search", "tea")
+    stage.run("index")
+    stage.run("status", "--json", "--agent", "two", "--agent", "TWO")
 
 
 @scene

@@ -52,6 +52,18 @@ def config_own_file_invalid(stage: Stage) -> None:
 
     stage.run("status")
 
+    stage.ocmem.overlay.write_text("{ provider: 'builtin', agnets: {} }")
+
+    stage.run("status")
+
+
+@scene
+def config_own_provider_in_the_wrong_file(stage: Stage) -> None:
+    """A provider that OpenClaw would refuse."""
+    stage.ocmem.configure(provider="builtin")
+
+    stage.run("status")
+
 
 @scene_with_refusal
 def config_unreadable(stage: Stage) -> None:

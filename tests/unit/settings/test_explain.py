@@ -333,9 +333,13 @@ def test_the_places_are_absolute(home: Home) -> None:
 @pytest.mark.parametrize(
     ("config", "env", "expected"),
     [
-        (None, {}, {"stateDir": "default", "configFile": "not there: all defaults"}),
-        ({}, {}, {"configFile": "older dialect", "ownConfigFile": "not there"}),
-        ({"memory": {"search": {}}}, {}, {"configFile": "newer dialect", "store": "ocmem's own"}),
+        (None, {}, {"stateDir": "default", "configFile": "default, not there: all defaults"}),
+        ({}, {}, {"configFile": "default, older dialect"}),
+        (
+            {"memory": {"search": {}}},
+            {},
+            {"configFile": "default, newer dialect", "store": "ocmem's own"},
+        ),
         ({}, {"OPENAI_API_KEY": "k"}, {"store": "shared with OpenClaw"}),
         ({}, {"OPENCLAW_STATE_DIR": "/s"}, {"stateDir": "OPENCLAW_STATE_DIR (environment)"}),
         ({}, {"CLAWDBOT_STATE_DIR": "/s"}, {"stateDir": "CLAWDBOT_STATE_DIR (environment)"}),
@@ -376,7 +380,7 @@ def test_a_legacy_folder_and_an_option_are_told(home: Home) -> None:
     option = explain.place_origins(home.resolve(Overrides(workspace="~/notes", state_dir="~/s")))
 
     assert legacy["stateDir"] == "legacy folder"
-    assert option["stateDir"] == "OPENCLAW_STATE_DIR (option)"
+    assert option["stateDir"] == "--state-dir"
     assert option["workspace"] == "--workspace"
 
 

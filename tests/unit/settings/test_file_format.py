@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from ocmem.errors import SettingsError
+from ocmem.settings import explain
 from ocmem.settings.document import load, parse
 from ocmem.settings.environment import Variables
 from tests.cli.program import Program, permissions_hold
@@ -115,9 +116,9 @@ def test_a_file_that_is_nested_too_deeply_is_refused(home: Home, opening: str, d
 def test_there_is_no_depth_at_which_reading_breaks(home: Home, opening: str) -> None:
     for depth in range(250, 1_000, 15):
         home.write(nested(opening, depth))
-        home.own(nested(opening, depth))
+        home.own(f'{{"plugins": {nested(opening, depth)}}}')
         try:
-            home.resolve()
+            explain.settings_of(home.resolve())
         except SettingsError as error:
             assert "nested too deeply" in str(error)
 

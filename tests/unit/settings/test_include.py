@@ -352,4 +352,4 @@ def test_merging_is_associative_where_kinds_agree(one: object, two: object, thre
 def test_a_tree_without_directives_comes_back_as_it_is(tree: object) -> None:
     includer = Includer(Path("/nowhere"), parse)
 
-    assert includer.resolve(tree, Path("/nowhere/openclaw.json")) == tree
+    assert includer.resolve(tree, Path("/nowhere/openclaw.json")).value == tree

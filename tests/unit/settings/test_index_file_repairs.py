@@ -1,11 +1,16 @@
 """Which index file, where OpenClaw would choose otherwise or spell a path otherwise."""
 
+import pytest
+
 from ocmem.core.embedder import identity_of
-from ocmem.settings import Overrides
+from ocmem.settings import Overrides, provider
 from tests.unit.settings.home import Home
 
 
-def test_a_model_file_that_openclaw_would_take_keeps_us_off_the_shared_index(home: Home) -> None:
+def test_a_model_file_that_openclaw_would_take_keeps_us_off_the_shared_index(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provider, "has_local_engine", lambda: False)
     model = home.root / "model.gguf"
     model.write_bytes(b"GGUF")
     home.defaults(local={"modelPath": str(model)})

@@ -230,15 +230,6 @@ def test_gemini_has_further_keys_in_a_fixed_order(home: Home) -> None:
     assert "only" not in repr(live)
 
 
-def test_a_provider_that_does_not_exist_yet_says_so(home: Home) -> None:
-    home.defaults(provider="local")
-
-    choice = chosen(home, OPENAI_API_KEY="k")
-
-    assert (choice.id, choice.endpoint) == ("local", None)
-    assert choice.missing == 'this version of ocmem has no provider "local" yet'
-
-
 @pytest.mark.parametrize("name", ["builtin", "none"])
 def test_ocmems_own_providers_need_nothing(home: Home, name: str) -> None:
     home.own_defaults(provider=name, fallback="openai")

@@ -209,8 +209,7 @@ def test_two_agents_must_not_share_their_folder(home: Home, first: str, second: 
     )
 
     assert home.problems() == [
-        "agents.list: Duplicate agentDir detected (multi-agent config). "
-        f'"a" and "b" share {second.strip()}'
+        'agents.list: Duplicate agentDir detected (multi-agent config). "a" and "b" share ~/a'
     ]
 
 

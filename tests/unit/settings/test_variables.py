@@ -113,3 +113,13 @@ def test_no_variable_survives_unless_it_was_escaped(
 
     for name in ("X", "Y", "XY", "_"):
         assert found.count(f"${{{name}}}") == text.count(f"$${{{name}}}")
+
+
+def test_a_variable_that_a_string_lacks_twice_is_told_once(home: Home) -> None:
+    home.defaults(model="${NOPE}-${NOPE}-${NO}")
+
+    where = "agents.defaults.memorySearch.model"
+    assert home.problems() == [
+        f'<root>: Missing env var "{name}" referenced at config path: {where}'
+        for name in ("NOPE", "NO")
+    ]

@@ -1,0 +1,99 @@
+"""What an index run would do, send and pay for; nothing is written, nobody is asked."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ocmem.core import embedder, freshness, indexer
+from ocmem.core.embedder import Identity
+from ocmem.core.scan import Clock
+from ocmem.core.store import Connection, open_existing, rows
+from ocmem.core.tokens import ESTIMATE, counter_for
+from ocmem.model import ChunkRow, Issue
+from ocmem.settings import Settings
+
+_REQUEST_BYTES = 8000  # what every service behind a URL gets at once
+
+
+@dataclass(slots=True)
+class Estimate:
+    """Counters grow while files are read; `why_full` is None where only changes would be taken."""
+
+    why_full: str | None = None
+    scanned: int = 0
+    changed: int = 0
+    removed: int = 0
+    chunks: int = 0
+    cached: int = 0
+    to_embed: int = 0
+    tokens: int = 0
+    token_method: str = ESTIMATE
+    requests: int = 0
+    issues: list[Issue] = field(default_factory=list)
+
+
+def estimate(settings: Settings, *, force: bool) -> Estimate:
+    identity = embedder.identity_of(settings.provider)
+    db = open_existing(settings.index_path, "read")
+    if db is None:
+        return _estimate(settings, identity, None, why_full="there is no index yet")
+    with db:
+        rows.refuse_foreign(db)
+        if not rows.is_index(db):
+            return _estimate(settings, identity, None, why_full="there is no index yet")
+        if settings.search.vector_enabled and identity.has_vectors:
+            db.load_vectors(settings.search.vector_extension_path)
+        why = freshness.why_full(rows.read_meta(db), settings, identity, db)
+        return _estimate(settings, identity, db, why_full="--force" if force else why)
+
+
+def _estimate(
+    settings: Settings, identity: Identity, db: Connection | None, *, why_full: str | None
+) -> Estimate:
+    found = Estimate(why_full=why_full)
+    meta = None if db is None else rows.read_meta(db)
+    scan = freshness.scan_of(settings, db, freshness.indexed_sources(settings, meta))
+    counter = counter_for(identity.model) if settings.provider.endpoint else None
+    if counter is not None:
+        found.token_method = counter.method
+    known: set[str] = set()
+    for file, _ in scan.changed(Clock(), everything=why_full is not None):
+        chunks = indexer.rows_of(settings, identity, file)
+        found.changed += 1
+        found.chunks += len(chunks)
+        if not identity.has_vectors:
+            continue
+        fresh = {chunk.hash: chunk for chunk in chunks if chunk.hash not in known}
+        known |= fresh.keys()
+        paid = _cached(settings, db, fresh)
+        new = [chunk for chunk in fresh.values() if chunk.hash not in paid]
+        found.to_embed += len(new)
+        if counter is not None:
+            found.tokens += sum(counter.count(chunk.text) for chunk in new)
+            found.requests += _requests(settings, new)
+    found.cached = len(known) - found.to_embed if identity.costs else 0
+    found.scanned = len(scan.found.files) - len(scan.vanished)
+    found.removed = len(scan.gone())
+    found.issues = scan.issues()
+    return found
+
+
+def _cached(settings: Settings, db: Connection | None, hashes: Iterable[str]) -> set[str]:
+    """Which texts were paid for before, in this index or in OpenClaw's beside it."""
+    identity = embedder.identity_of(settings.provider)
+    if not indexer.uses_cache(settings, identity):
+        return set()
+    known: set[str] = set()
+    if db is not None:
+        known |= rows.cached(db, identity.cache_key, hashes).keys()
+    if db is None and settings.paid_index is not None:
+        paid = open_existing(settings.paid_index, "read")
+        if paid is not None:
+            with paid:
+                if rows.is_index(paid):
+                    known |= rows.cached(paid, identity.cache_key, hashes).keys()
+    return known
+
+
+def _requests(settings: Settings, chunks: list[ChunkRow]) -> int:
+    most = settings.search.remote.max_items
+    return len(indexer.request_groups(chunks, group_bytes=_REQUEST_BYTES, most=most))

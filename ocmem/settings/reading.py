@@ -1,0 +1,22 @@
+"""Files that settings come from, read without ever waiting for one."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+
+def regular_bytes(file: Path, *, most: int) -> bytes:
+    """What a regular file has, up to `most` bytes; raises OSError if it is none, or cannot."""
+    # Without O_NONBLOCK, opening a pipe waits for somebody to write into it.
+    descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        with os.fdopen(descriptor, "rb", closefd=False) as opened:
+            return opened.read(most)
+    finally:
+        os.close(descriptor)
