@@ -285,6 +285,10 @@ def batches_of(
     choice, limits = settings.provider, settings.search.remote.batch
     is_wanted = limits.enabled if batching.wanted is None else batching.wanted
     submits = is_wanted and batching.polls
+    book = _open_ledger(settings, batching, notice)
+    owner = ledger.owner_of(choice)
+    if batching.polls:
+        _mention_foreign(book, owner, notice)
     if choice.id not in jobs.SERVICES:
         if batching.wanted:
             notice(f"embeddings: {choice.id} has no batch API; using plain requests")
@@ -293,10 +297,6 @@ def batches_of(
         if submits:
             notice("embeddings: batch jobs need cache.enabled; using plain requests")
         return None
-    book = _open_ledger(settings, batching, notice)
-    owner = ledger.owner_of(choice)
-    if batching.polls:
-        _mention_foreign(book, owner, notice)
     if not submits and not book.of(owner):
         return None
     service = batching.service
@@ -332,12 +332,11 @@ def _open_ledger(settings: Settings, batching: Batching, notice: Notice) -> Ledg
 
 
 def _mention_foreign(book: Ledger, owner: Owner, notice: Notice) -> None:
-    foreign = [entry for entry in book.entries if entry.owner != owner]
-    if foreign:
-        names = sorted(
-            {f"{e.owner.cache_key.provider} ({e.owner.cache_key.model})" for e in foreign}
-        )
+    keys = [entry.owner.cache_key for entry in book.entries if entry.owner != owner]
+    if keys:
+        names = ", ".join(sorted({f"{key.provider} ({key.model})" for key in keys}))
+        what = "a batch job" if len(keys) == 1 else f"{len(keys)} batch jobs"
         notice(
-            f"embeddings: {len(foreign)} batch jobs of {', '.join(names)} are still under way; "
-            "they are fetched when that provider and endpoint are configured again"
+            f"embeddings: {what} of {names} may still be under way, to be fetched when that "
+            "provider and endpoint are configured again"
         )

@@ -1,7 +1,7 @@
 """Google's batch API: files go to another address, and answers come in two shapes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ocmem.core import jsjson, utf16
 from ocmem.core.embedder import Notice, no_notice
@@ -125,6 +125,9 @@ def connect(
     settings: Settings, *, notice: Notice = no_notice, clock: Clock | None = None
 ) -> GeminiJobs:
     choice = settings.provider
+    if choice.endpoint is not None:  # a file or job belongs to the key that it was made with
+        choice = replace(choice, endpoint=replace(choice.endpoint, more_keys=()))
+        settings = replace(settings, provider=choice)
     caller = caller_of(settings, signature=gemini.signature, notice=notice, clock=clock)
     return GeminiJobs(caller, choice.model, settings.agent_id, choice.dimensions)
 

@@ -3,7 +3,7 @@
 import json
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -185,6 +185,21 @@ def test_every_call_carries_the_key(fake: FakeProvider, connect: Connect, name: 
     ]
     assert {key for request in fake.requests for key in request.keys} == {f"key-{name}"}
     assert all(request.keys for request in fake.requests)
+
+
+def test_all_calls_of_a_job_use_one_key_of_several(tmp_path: Path) -> None:
+    with FakeProvider(dims=8, keys={"gemini": ["first-key", "second-key"]}) as fake:
+        url = fake.base_url("gemini")
+        settings = settings_of(tmp_path, "gemini", baseUrl=url, apiKey="first-key")
+        assert settings.provider.endpoint is not None
+        endpoint = replace(settings.provider.endpoint, more_keys=("second-key",))
+        settings = replace(settings, provider=replace(settings.provider, endpoint=endpoint))
+        fake.add_fault("rate_limit", operation="batch_create")
+        service = gemini_jobs.connect(settings, clock=Clock().http())
+        finished(service, service.submit(ASKS)[0])
+        service.caller.close()
+
+    assert {key for request in fake.requests for key in request.keys} == {"first-key"}
 
 
 @pytest.mark.parametrize("name", SERVICES)
