@@ -27,7 +27,6 @@ from ocmem.model import Hit, SyncReport, Vector
 from ocmem.settings import Settings
 from ocmem.settings.address import shown_url
 
-QUERY_TIMEOUT_S = 60.0
 SYNC_BEFORE_SEARCH_S = 5.0
 CHUNKS_BEFORE_SEARCH = 50
 SLOW_PROVIDER_REST_MS = 600_000  # what is paid for and not waited for is not asked for at once
@@ -300,7 +299,7 @@ class BuiltinBackend:
         if query not in self._embedded_queries:
             if self.embedder is None:
                 self.embedder = embedder.connect(self.settings, self.notice, self.progress)
-            timeout_s = embedder.timeout_s(self.settings.provider.id, QUERY_TIMEOUT_S)
+            timeout_s = embedder.query_timeout_s(self.settings.provider.id)
             if self._is_slow:
                 timeout_s = SYNC_BEFORE_SEARCH_S
             vector = self.embedder.embed_query(query, timeout_s=timeout_s)

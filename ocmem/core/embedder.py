@@ -31,7 +31,6 @@ Progress = Callable[[str, int, int], None]  # what is done, how far, and how far
 _MOST_BYTES = 8000
 _KEY_HEADERS = ("authorization", "x-goog-api-key")  # a key is no part of an index's identity
 _SMALLER_LIMITS = {"gemini": 2048, "local": 2048}
-_LOCAL_PATIENCE = 5  # times as long may a model on this machine take
 
 
 class Embedder(Protocol):
@@ -70,9 +69,19 @@ def max_bytes(provider: str) -> int:
     return _SMALLER_LIMITS.get(provider, _MOST_BYTES)
 
 
-def timeout_s(provider: str, usual_s: float) -> float:
-    """How long to wait for a call that `usual_s` is right for elsewhere."""
-    return usual_s * _LOCAL_PATIENCE if provider == "local" else usual_s
+def query_timeout_s(provider: str) -> float:
+    """How long a query may take, all attempts together."""
+    return 300.0 if provider == "local" else 60.0
+
+
+def document_timeout_s(provider: str) -> float:
+    """The same for a group of documents: nobody looks on, and services have bad minutes."""
+    return 600.0 if provider == "local" else 300.0
+
+
+def probe_timeout_s(provider: str) -> float:
+    """The same for one line, to see whether the provider works."""
+    return 600.0 if provider == "local" else 120.0
 
 
 def identity_of(choice: ProviderChoice) -> Identity:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ocmem.core import embedder, files, sql
+from ocmem.core import embedder, files, sql, utf16
 from ocmem.core.embedder import Identity
 from ocmem.core.scan import Clock, Scan
 from ocmem.core.store import Connection, rows
@@ -67,6 +67,20 @@ def table_switches(settings: Settings) -> str:
     """Which derived tables are kept; after a change of mind, counts alone prove nothing."""
     search = settings.search
     return f"fts={search.query.hybrid:d} vec={search.vector_enabled:d}"
+
+
+def has_moved(settings: Settings, db: Connection) -> bool:
+    """Whether the vectors came from another address than the one that is configured now.
+
+    The fingerprint of these providers does not tell, so the first run remembers it.
+    """
+    endpoint = settings.provider.endpoint
+    if endpoint is None or settings.provider.id not in ("voyage", "mistral"):
+        return False
+    address = utf16.sha256(endpoint.base_url)  # some put a password there
+    if rows.state(db, "endpoint") is None:
+        rows.set_state(db, "endpoint", address)
+    return rows.state(db, "endpoint") != address
 
 
 def is_dirty(settings: Settings, db: Connection | None) -> bool:

@@ -11,8 +11,6 @@ from ocmem.errors import EmbedderError
 from ocmem.model import BatchState, Pending, Source
 from ocmem.settings import Settings
 
-PROBE_TIMEOUT_S = 120.0
-
 
 @dataclass(frozen=True, slots=True)
 class SourceHealth:
@@ -131,7 +129,7 @@ def _probe(settings: Settings, notice: Notice, *, dims: int | None) -> str | Non
         return settings.provider.missing or "provider none: keywords only, as configured"
     try:
         provider = embedder.connect(settings, notice)
-        timeout_s = embedder.timeout_s(settings.provider.id, PROBE_TIMEOUT_S)
+        timeout_s = embedder.probe_timeout_s(settings.provider.id)
         (vector,) = provider.embed_documents(["ping"], timeout_s=timeout_s)
     except EmbedderError as error:
         return str(error)

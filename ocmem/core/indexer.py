@@ -19,7 +19,6 @@ from ocmem.settings import Settings
 if TYPE_CHECKING:
     from ocmem.core.batch import Batches
 
-DOCUMENT_TIMEOUT_S = 120.0
 _WINDOW_BYTES = 4_000_000  # of text; its vectors may be fifty times that
 _JOB_WINDOW_BYTES = 64_000_000  # no vectors are held meanwhile
 
@@ -164,7 +163,7 @@ class Indexer:
         for at, answer in embedder.embed_groups(
             self.connect(),
             [[chunk.text for chunk in group] for group in missing],
-            timeout_s=embedder.timeout_s(self.identity.provider, DOCUMENT_TIMEOUT_S),
+            timeout_s=embedder.document_timeout_s(self.identity.provider),
             deadline=self.deadline,
         ):
             fresh = [

@@ -220,7 +220,7 @@ class Sync:
             return None
         with contextlib.suppress(EmbedderError):  # the cache may be all that is needed
             provider = self.identity.provider
-            timeout_s = embedder.timeout_s(provider, indexer.DOCUMENT_TIMEOUT_S)
+            timeout_s = embedder.probe_timeout_s(provider)
             return len(self._connected().embed_query(PROBE, timeout_s=timeout_s)) or None
         return None
 
@@ -361,6 +361,12 @@ class Sync:
         self.report.issues += scan.issues()
         if db.vector_error is not None:
             text = f"sqlite-vec unavailable: {db.vector_error}"
+            self.report.issues.append(Issue(text, serious=False))
+        if freshness.has_moved(self.settings, db):
+            text = (
+                f"{self.settings.provider.id} is asked at another address than the one that the "
+                "index was built with; if the model there is another, run: ocmem index --force"
+            )
             self.report.issues.append(Issue(text, serious=False))
 
 

@@ -11,7 +11,6 @@ from ocmem.errors import EmbedderError, OcmemError
 from ocmem.settings import Settings
 
 PROBE = "ping"
-_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,7 @@ class Warmup:
         self.steps.append(Step(name, self.clock() - began, detail, error))
 
     def _embed(self, loaded: Embedder) -> int:
-        timeout_s = embedder.timeout_s(self.settings.provider.id, _TIMEOUT_S)
+        timeout_s = embedder.probe_timeout_s(self.settings.provider.id)
         (vector,) = loaded.embed_documents([PROBE], timeout_s=timeout_s)
         if not vector:
             raise EmbedderError(f"{self.settings.provider.id} gave no vector for a word")

@@ -159,6 +159,8 @@ def resolve(
     if not is_folder and not shares:
         index_path = _beside(index_path, "ocmem")
     memory = found.merged.get("memory") or {}
+    if memory.get("backend") == "qmd":
+        warnings = [*warnings, "memory.backend: QMD is not driven yet; the built-in index answers"]
     return Settings(
         agent_id=agent,
         home=found.home,

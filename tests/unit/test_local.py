@@ -13,7 +13,7 @@ from pathlib import Path
 import gguf
 import pytest
 
-from ocmem.core.embedder import Embedder, timeout_s
+from ocmem.core.embedder import Embedder, document_timeout_s, query_timeout_s
 from ocmem.errors import EmbedderError
 from ocmem.model import Vector
 from ocmem.providers import llama, local
@@ -309,6 +309,6 @@ def test_time_is_looked_at_between_two_texts(
     assert len(engine.embedded) == 2
 
 
-def test_a_local_model_is_given_five_times_as_long() -> None:
-    assert (timeout_s("local", 60), timeout_s("local", 120)) == (300, 600)
-    assert (timeout_s("openai", 60), timeout_s("gemini", 120)) == (60, 120)
+def test_a_local_model_is_given_more_time() -> None:
+    assert (query_timeout_s("local"), document_timeout_s("local")) == (300, 600)
+    assert (query_timeout_s("openai"), document_timeout_s("gemini")) == (60, 300)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
+from ocmem.backends.builtin import BuiltinBackend
 from ocmem.core import embedder as registry
 from ocmem.core.embedder import identity_of
 from ocmem.errors import EmbedderError, ServiceRefused
@@ -465,3 +466,30 @@ def test_provider_keys_are_the_references(
     settings = settings_of(tmp_path, name, apiKey="k", **remote)
 
     assert identity_of(settings.provider).cache_key.provider_key == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("voyage", [0, 1, 1, 0, 0]), ("openai", [0, 0, 0, 0, 0])]
+)
+def test_another_address_is_mentioned_where_the_fingerprint_does_not_tell(
+    tmp_path: Path, name: str, expected: list[int]
+) -> None:
+    with FakeProvider(dims=8) as fake, FakeProvider(dims=8) as other:
+        workspace = tmp_path / ".openclaw" / "workspace"
+        workspace.mkdir(parents=True)
+        (workspace / "MEMORY.md").write_text("alpha\n")
+        mentions = []
+        for server, force in [
+            (fake, False),
+            (other, False),
+            (other, False),
+            (other, True),
+            (other, False),
+        ]:
+            settings = settings_of(
+                tmp_path, name, baseUrl=server.base_url(name), apiKey=server.key(name)
+            )
+            report = BuiltinBackend(settings).index(force=force, wait_s=0)
+            mentions.append(sum("at another address" in each.message for each in report.issues))
+
+    assert mentions == expected
