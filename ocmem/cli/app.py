@@ -316,7 +316,7 @@ def warmup(
     ctx: typer.Context,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> int:
-    """Load the model, downloading it if need be, and say when a search would be quick."""
+    """Load the model, fetched if need be, for a quick search."""
     from ocmem.cli import warmup as command
 
     return command.run(as_json=json, given=ctx.obj)
@@ -327,7 +327,7 @@ def ls(
     ctx: typer.Context,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> int:
-    """List the files that count as memory, those left out, and the state of each."""
+    """List the memory files, and the state of each."""
     from ocmem.cli import ls as command
 
     return command.run(as_json=json, given=ctx.obj)
@@ -347,7 +347,7 @@ def config(
         bool, typer.Option("--changed", help="Leave out what nobody has set.")
     ] = False,
 ) -> int:
-    """Show the settings in force, and which file, variable or option each came from."""
+    """Show the settings in force, and where each came from."""
     from ocmem.cli import config as command
 
     return command.run(what, as_json=json, export=export, only_set=changed, given=ctx.obj)
