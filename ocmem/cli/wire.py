@@ -1,16 +1,18 @@
 """Renderers for programs: `--json`. Keys are only ever added."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ocmem.cli.answers import AgentHit, Answered
 from ocmem.core import jsjson
 from ocmem.core.citation import citation
-from ocmem.core.listing import Listed
-from ocmem.core.reader import Excerpt
 from ocmem.model import Explanation, Hit, Pending, SyncReport
 from ocmem.settings import Fallback, Settings
 from ocmem.settings.address import shown_url
+
+if TYPE_CHECKING:  # a search has no use for what `get` and `ls` are made of
+    from ocmem.core.listing import Listed
+    from ocmem.core.reader import Excerpt
 
 document = jsjson.pretty
 
@@ -64,7 +66,7 @@ def fallback(used: Fallback) -> dict[str, str]:
     return {"from": used.origin, "reason": used.reason}
 
 
-def listing(agent_id: str, files: Sequence[Listed]) -> dict[str, Any]:
+def listing(agent_id: str, files: Sequence["Listed"]) -> dict[str, Any]:
     return {
         "agentId": agent_id,
         "files": [
@@ -108,7 +110,7 @@ def pending(left: Pending) -> dict[str, int]:
     return {**fields, "waiting": left.waiting} if left.waiting else fields
 
 
-def excerpt(read: Excerpt) -> str:
+def excerpt(read: "Excerpt") -> str:
     return document(
         {
             "text": read.text,

@@ -16,26 +16,23 @@ _TOKENS = (
     r"pplx-[A-Za-z0-9_-]{10,}",
     r"npm_[A-Za-z0-9]{10,}",
 )
-_RULES = [
-    re.compile(pattern, _FLAGS)
-    for pattern in (
-        r"\b[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)\b\s*[=:]\s*([\"']?)([^\s\"'\\]+)\1",
-        r'"(?:apiKey|token|secret|password|passwd|accessToken|refreshToken)"\s*:\s*"([^"]+)"',
-        r"--(?:api[-_]?key|token|secret|password|passwd)\s+([\"']?)([^\s\"']+)\1",
-        r"Authorization\s*[:=]\s*Bearer\s+([A-Za-z0-9._\-+=]+)",
-        r"\bBearer\s+([A-Za-z0-9._\-+=]{18,})\b",
-        r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]+?-----END [A-Z ]*PRIVATE KEY-----",
-        *(rf"\b({token})\b" for token in _TOKENS),
-        r"\bbot(\d{6,}:[A-Za-z0-9_-]{20,})\b",
-        r"\b(\d{6,}:[A-Za-z0-9_-]{20,})\b",
-    )
-]
+_PATTERNS = (
+    r"\b[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)\b\s*[=:]\s*([\"']?)([^\s\"'\\]+)\1",
+    r'"(?:apiKey|token|secret|password|passwd|accessToken|refreshToken)"\s*:\s*"([^"]+)"',
+    r"--(?:api[-_]?key|token|secret|password|passwd)\s+([\"']?)([^\s\"']+)\1",
+    r"Authorization\s*[:=]\s*Bearer\s+([A-Za-z0-9._\-+=]+)",
+    r"\bBearer\s+([A-Za-z0-9._\-+=]{18,})\b",
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]+?-----END [A-Z ]*PRIVATE KEY-----",
+    *(rf"\b({token})\b" for token in _TOKENS),
+    r"\bbot(\d{6,}:[A-Za-z0-9_-]{20,})\b",
+    r"\b(\d{6,}:[A-Za-z0-9_-]{20,})\b",
+)
 
 
 def redact(text: str) -> str:
     """`text` with everything that looks like a credential masked, rule after rule."""
-    for rule in _RULES:
-        text = rule.sub(_masked, text)
+    for pattern in _PATTERNS:
+        text = re.sub(pattern, _masked, text, flags=_FLAGS)  # compiled once, when first used
     return text
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ocmem.core import cjk, keywords, ranker, snippet, sql, terms
+from ocmem.core import cjk, ranker, snippet, sql, terms
 from ocmem.core.decay import age_days, decayed
 from ocmem.core.merge import Evidence, Yardstick
 from ocmem.core.ranker import Ranked
@@ -132,6 +132,8 @@ class Searcher:
     def _keywords_only(self) -> list[Ranked]:
         """The reference without a provider: each keyword by itself, every match scores 1."""
         found: dict[str, Candidate] = {}
+        from ocmem.core import keywords  # only this ranker needs its many words
+
         for word in keywords.extract(self.wanted.query) or [self.wanted.query]:
             if len(found) >= self.wanted.max_results:
                 break  # all score alike, so what comes later cannot be among the first
@@ -239,6 +241,8 @@ class Searcher:
             self._is_fresh = True
 
     def _matching_all(self, text: str, *, limit: int, model: str | None) -> list[Candidate]:
+        from ocmem.core import keywords
+
         query = keywords.and_query(text)
         if query is None or not self.db.has_table("chunks_fts"):
             return []
