@@ -128,6 +128,7 @@ class Caller:
         self._notice = notice
         self._pace = _Pace(requests_per_minute, self.clock)
         self._lock = threading.Lock()
+        self._told_until: dict[str, float] = {}
         self._client: httpx.Client | None = None
         self._close: Callable[[], object] = lambda: None
 
@@ -203,7 +204,7 @@ class Caller:
             is_late = ends >= deadline or ends > began + effort.pauses_s
             if attempt >= most[answer.kind] or is_late:
                 raise answer.error()
-            self._notice(f"{answer.message}; retrying in {wait_s * 1000:.0f}ms")
+            self._tell(answer.message, wait_s)
             self.clock.sleep(wait_s)
 
     def _try_signatures(self, ask: _Ask, effort: Effort, *, deadline: float) -> bytes | _Failure:
@@ -307,6 +308,15 @@ class Caller:
             status=status,
             names_size=refusals.names_size(status, text),
         )
+
+    def _tell(self, message: str, wait_s: float) -> None:
+        """Once, where several threads run into the same trouble at the same time."""
+        now = self.clock.monotonic()
+        with self._lock:
+            is_news = now >= self._told_until.get(message, -math.inf)
+            self._told_until[message] = now + wait_s / 2
+        if is_news:
+            self._notice(f"{message}; retrying in {wait_s * 1000:.0f}ms")
 
     def _backoff_s(self, attempt: int) -> float:
         return min(0.5 * 2.0**attempt * (1 + 0.2 * self.clock.random()), _LONGEST_BACKOFF_S)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -13,10 +14,10 @@ from ocmem.backends.builtin import BuiltinBackend
 from ocmem.core import embedder as registry
 from ocmem.core.embedder import identity_of
 from ocmem.errors import EmbedderError, ServiceRefused
-from ocmem.providers import http
+from ocmem.providers import http, openai
 from ocmem.providers.remote import RemoteEmbedder
 from ocmem.settings import Overrides, Settings, resolve
-from tests.fake_provider import FOREVER, AnyKind, FakeProvider, word_vector
+from tests.fake_provider import FOREVER, AnyKind, FakeProvider, closed_port, word_vector
 
 SERVICES = ["openai", "gemini", "voyage", "mistral"]
 TIMEOUT_S = 300.0
@@ -493,3 +494,25 @@ def test_another_address_is_mentioned_where_the_fingerprint_does_not_tell(
             mentions.append(sum("at another address" in each.message for each in report.issues))
 
     assert mentions == expected
+
+
+def test_several_threads_in_the_same_trouble_are_one_message(tmp_path: Path) -> None:
+    told: list[str] = []
+    settings = settings_of(
+        tmp_path, "openai", apiKey="k", baseUrl=f"http://127.0.0.1:{closed_port()}/v1"
+    )
+    clock = Clock()
+    # Nobody sleeps here, so that all four find the server down at once, four times over.
+    still = http.Clock(sleep=clock.slept.append, monotonic=lambda: 0.0, random=lambda: 0.0)
+    embedder = openai.connect(settings, notice=told.append, clock=still)
+
+    def fail(_: int) -> None:
+        with pytest.raises(EmbedderError):
+            embedder.embed_documents(["x"], timeout_s=TIMEOUT_S)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(fail, range(4)))
+
+    assert len(clock.slept) == 12
+    assert len(told) == 1
+    embedder.close()
