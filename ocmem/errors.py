@@ -18,6 +18,8 @@ OcmemError
 ReaderLeft             whoever read our output has had enough; not a failure
 """
 
+from collections.abc import Sequence
+
 
 class OcmemError(Exception):
     """A failure with a message for people: what happened, to which thing, what to try."""
@@ -50,7 +52,11 @@ class IndexMoved(IndexUnavailable): ...
 class IndexBusy(IndexUnavailable): ...
 
 
-class EmbedderError(OcmemError): ...
+class EmbedderError(OcmemError):
+    """`done`: vectors that came before it, and are paid for. `is_outage`: another may step in."""
+
+    done: Sequence[list[float]] = ()
+    is_outage: bool = True
 
 
 class ServiceRefused(EmbedderError):
@@ -60,6 +66,7 @@ class ServiceRefused(EmbedderError):
         self, message: str, *, status: int, names_size: bool = False, hint: str | None = None
     ) -> None:
         super().__init__(message, hint=hint)
+        self.is_outage = status not in (400, 413, 422)  # it is about what was sent
         self.status = status
         self.names_size = names_size
 

@@ -269,7 +269,7 @@ def index(
     if dry_run:
         from ocmem.cli import dry_run as preview
 
-        return preview.run(force=force, provider=provider, as_json=json, given=ctx.obj)
+        return preview.run(force=force, provider=provider, batch=batch, as_json=json, given=ctx.obj)
     from ocmem.cli import index as command
 
     return command.run(

@@ -91,7 +91,7 @@ def fallback(settings: Settings, given: Given, error: EmbedderError, **options: 
     """
     choice = settings.provider
     is_first = choice.missing is None and choice.fallback is None
-    if not is_first or settings.search.fallback in ("none", choice.id):
+    if not is_first or not error.is_outage or settings.search.fallback in ("none", choice.id):
         raise error
     chosen = overrides({**given, "agent": [settings.agent_id]}, failure=str(error), **options)
     second = config.resolve(chosen, os.environ, cwd=_cwd(), now_ms=time.time() * 1000)

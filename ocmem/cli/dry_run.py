@@ -13,7 +13,9 @@ from ocmem.settings import Settings
 from ocmem.settings.address import shown_url
 
 
-def run(*, force: bool, provider: str | None, as_json: bool, given: Given) -> int:
+def run(
+    *, force: bool, provider: str | None, batch: bool | None, as_json: bool, given: Given
+) -> int:
     code = 0
     entries: list[object] = []
     for settings in common.each_agent(given, provider=provider):
@@ -21,7 +23,7 @@ def run(*, force: bool, provider: str | None, as_json: bool, given: Given) -> in
             print("Memory search disabled.", file=sys.stderr)
             continue
         try:
-            found = estimate(settings, force=force)
+            found = estimate(settings, force=force, batch=batch)
         except IndexUnavailable as error:
             failure = f"Memory index failed ({settings.agent_id}): {error}"
             common.complain(OcmemError(failure, hint=error.hint))
@@ -58,7 +60,12 @@ def _lines(settings: Settings, found: Estimate) -> Iterator[str]:
         yield f"Tokens: about {found.tokens} ({why})"
     else:
         yield f"Tokens: {found.tokens} (counted with {found.token_method})"
-    yield f"Requests: {found.requests}"
+    if found.jobs is None:
+        yield f"Requests: {found.requests}"
+    else:
+        yield f"Batch jobs: {found.jobs}"
+    if found.pending is not None:
+        yield f"Under way: {found.pending.chunks} chunks in {found.pending.jobs} batch jobs"
     yield f"Sent to: {shown_url(choice.endpoint.base_url)} ({choice.id}, {shown_url(choice.model)})"
 
 
@@ -85,6 +92,10 @@ def _fields(settings: Settings, found: Estimate) -> dict[str, Any]:
         fields["tokens"] = found.tokens
         fields["tokenMethod"] = found.token_method
         fields["requests"] = found.requests
+        if found.jobs is not None:
+            fields["batchJobs"] = found.jobs
+        if found.pending is not None:
+            fields["pending"] = {"jobs": found.pending.jobs, "chunks": found.pending.chunks}
         fields["endpoint"] = shown_url(choice.endpoint.base_url)
     if choice.missing is not None:
         fields["unavailable"] = choice.missing

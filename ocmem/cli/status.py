@@ -35,6 +35,9 @@ def run(*, deep: bool, index_first: bool, as_json: bool, given: Given) -> int:
         try:
             notice = common.ProgressLine(is_quiet=bool(given.get("quiet"))).notice
             state = health(settings, deep=deep, notice=notice)
+            second = _stand_in(state, given)
+            if second is not None:
+                state = health(second, deep=deep, notice=notice)
         except IndexUnavailable as failure:
             # The other agents are still worth a look.
             if str(failure) != error:
@@ -63,6 +66,19 @@ def run(*, deep: bool, index_first: bool, as_json: bool, given: Given) -> int:
             print(_painted(shown) if colored else shown)
         print()
     return code
+
+
+def _stand_in(state: Health, given: Given) -> Settings | None:
+    """The fallback, where the provider was asked and failed: it is what a search would use."""
+    failure = state.probe_failure
+    if failure is None:
+        return None
+    try:
+        second = common.fallback(state.settings, given, failure)
+    except EmbedderError:
+        return None
+    common.tell_switch(second, failure)
+    return second
 
 
 def _index(settings: Settings, given: Given, log: Log) -> tuple[Settings, str | None, BatchState]:

@@ -22,6 +22,7 @@ _SHORTEST_PAUSE_S = 0.1
 _VECTORS_PER_WRITE = 200
 _SHOWN_PROBLEMS = 3
 _GONE = (404, 410)
+_LONGEST_JOB_MS = 48 * 3_600_000  # twice what the services promise
 
 Fresh = Sequence[tuple[str, Embedding]]  # text hashes and their vectors
 
@@ -42,6 +43,7 @@ class Shelf(Protocol):
 class _Job:
     entry: Entry
     since: float  # monotonic; when this run began to wait for it
+    is_new: bool = False  # made by this run
     completed: int = 0
     hashes: frozenset[str] = field(init=False)
 
@@ -68,6 +70,7 @@ class Batches:
     _shelf: Shelf = field(init=False)
     _under_way: list[_Job] = field(default_factory=list)
     _held: set[str] = field(default_factory=set)
+    _told: str = ""  # the last trouble with looking at jobs
 
     def begin(self, shelf: Shelf) -> None:
         """Fetch what earlier runs have left."""
@@ -82,6 +85,10 @@ class Batches:
                 self._look(job)
         except EmbedderError as error:
             self.notice(f"embeddings: {error}; batch jobs under way are left for the next run")
+            return
+        for job in [job for job in self._under_way if self._is_hopeless(job)]:
+            self._forget(job)
+            self.notice(f"embeddings: batch job {job.entry.id} did not end in two days; given up")
 
     def embed(self, wanted: Mapping[str, Ask]) -> set[str]:
         """Vectors for texts by their hashes; returns those that have to wait for a later run.
@@ -93,16 +100,17 @@ class Batches:
         under_way = self._hashes()
         queue = deque((digest, ask) for digest, ask in wanted.items() if digest not in under_way)
         while True:
-            self._submit(queue)
+            self._submit(queue, wanted)
             waiting = wanted.keys() & self._hashes()
             if not self._is_worth_waiting(waiting, queue):
-                held = waiting | {digest for digest, _ in queue}
+                # What found no place in time is not paid for yet: plain requests may have it.
+                is_late = self.submits and self.limits.wait
+                held = waiting | (set() if is_late else {digest for digest, _ in queue})
                 self._held |= held
                 return held
             self._show(waiting, len(queue), len(wanted))
             self._pause()
-            for job in list(self._under_way):
-                self._look(job)
+            self._look_at_all()
 
     def pending(self) -> Pending | None:
         """Why some texts have no vector yet."""
@@ -123,6 +131,9 @@ class Batches:
     def _is_late(self, job: _Job) -> bool:
         return self.time.monotonic() - job.since >= self.limits.timeout_minutes * 60
 
+    def _is_hopeless(self, job: _Job) -> bool:
+        return self.time.epoch_ms() - job.entry.created_ms > _LONGEST_JOB_MS
+
     def _pause(self) -> None:
         youngest = max(job.since for job in self._under_way)
         elapsed_s = self.time.monotonic() - youngest
@@ -141,12 +152,20 @@ class Batches:
 
     # --- handing in ------------------------------------------------------------------------------
 
-    def _submit(self, queue: deque[tuple[str, Ask]]) -> None:
-        """Fill the places that are free; without a batch API, plain requests get the queue."""
-        while queue and self.submits and len(self._under_way) < self.limits.concurrency:
+    def _submit(self, queue: deque[tuple[str, Ask]], wanted: Mapping[str, Ask]) -> None:
+        """Fill the places that are free; without a batch API, plain requests get the queue.
+
+        An old job whose texts nobody wants any more takes no place.
+        """
+        while queue and self.submits and self._busy(wanted) < self.limits.concurrency:
             self._create(self._lines(queue))
         if not self.submits:
             queue.clear()
+
+    def _busy(self, wanted: Mapping[str, Ask]) -> int:
+        return sum(
+            job.is_new or not job.hashes.isdisjoint(wanted.keys()) for job in self._under_way
+        )
 
     def _lines(self, queue: deque[tuple[str, Ask]]) -> list[tuple[str, Ask]]:
         service = self.connect()
@@ -174,11 +193,21 @@ class Batches:
         except IndexReadOnly as error:
             self.notice(f"embeddings: batch job {job_id} is under way, but {error}")
         self.log(f"embeddings: batch job {job_id} submitted, {len(lines)} chunks")
-        job = _Job(entry, self.time.monotonic())
+        job = _Job(entry, self.time.monotonic(), is_new=True)
         self._under_way.append(job)
         return self._heed(job, state)
 
     # --- fetching --------------------------------------------------------------------------------
+
+    def _look_at_all(self) -> None:
+        """A service that cannot be asked now may be asked later: its jobs are paid for."""
+        try:
+            for job in list(self._under_way):
+                self._look(job)
+        except EmbedderError as error:
+            if str(error) != self._told:
+                self._told = str(error)
+                self.notice(f"embeddings: {error}; still waiting for batch jobs")
 
     def _look(self, job: _Job) -> None:
         try:
@@ -202,10 +231,13 @@ class Batches:
                 raise
             found.problems.append(str(error))
         found.flush()
-        self._under_way.remove(job)
-        self.ledger.remove(job.entry)
+        self._forget(job)
         self.log(f"embeddings: batch job {job.entry.id} brought {len(found.brought)} vectors")
         self._judge(job, state, found)
+
+    def _forget(self, job: _Job) -> None:
+        self._under_way.remove(job)
+        self.ledger.remove(job.entry)
 
     def _judge(self, job: _Job, state: JobState, found: "_Results") -> None:
         name = f"{self.owner.cache_key.provider} batch {job.entry.id}"

@@ -71,7 +71,7 @@ def max_bytes(provider: str) -> int:
 
 def query_timeout_s(provider: str) -> float:
     """How long a query may take, all attempts together."""
-    return 300.0 if provider == "local" else 60.0
+    return 300.0 if provider == "local" else 30.0
 
 
 def document_timeout_s(provider: str) -> float:
@@ -162,13 +162,19 @@ def embed_groups(
 
     An answer counts as under way until the caller comes back for the next: never is more paid
     for than can be stored. After the first failure no new call is made, but those under way are
-    still waited for and handed over. Then it is raised. `deadline` is in monotonic time.
+    still waited for and handed over, and so is the part of a group that came before its failure.
+    Then that is raised. `deadline` is in monotonic time.
     """
     time_left = _TimeLeft(timeout_s, deadline)
     if embedder.concurrency <= 1 or len(groups) <= 1:
         for at, group in enumerate(groups):
-            with time_left.spent() as allowed_s:
-                vectors = embedder.embed_documents(group, timeout_s=allowed_s)
+            try:
+                with time_left.spent() as allowed_s:
+                    vectors = embedder.embed_documents(group, timeout_s=allowed_s)
+            except EmbedderError as error:
+                if error.done:
+                    yield at, list(error.done)
+                raise
             yield at, vectors
         return
     waiting: queue.SimpleQueue[tuple[int, Sequence[str]]] = queue.SimpleQueue()
@@ -210,6 +216,8 @@ def embed_groups(
                 continue
             if isinstance(answer, BaseException):
                 first = first or answer
+                if isinstance(answer, EmbedderError) and answer.done:
+                    yield at, list(answer.done)
             else:
                 yield at, answer
             room.release()

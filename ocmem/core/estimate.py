@@ -3,12 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ocmem.core import embedder, freshness, indexer
+from ocmem.core import embedder, freshness, indexer, ledger
+from ocmem.core.batch import MOST_LINES
 from ocmem.core.embedder import Identity
+from ocmem.core.jobs import SERVICES
 from ocmem.core.scan import Clock
 from ocmem.core.store import Connection, open_existing, rows
 from ocmem.core.tokens import ESTIMATE, counter_for
-from ocmem.model import ChunkRow, Issue
+from ocmem.model import ChunkRow, Issue, Pending
 from ocmem.settings import Settings
 
 _REQUEST_BYTES = 8000  # what every service behind a URL gets at once
@@ -28,10 +30,22 @@ class Estimate:
     tokens: int = 0
     token_method: str = ESTIMATE
     requests: int = 0
+    jobs: int | None = None  # batch jobs in place of requests
+    pending: Pending | None = None  # in batch jobs of earlier runs
     issues: list[Issue] = field(default_factory=list)
 
 
-def estimate(settings: Settings, *, force: bool) -> Estimate:
+def estimate(settings: Settings, *, force: bool, batch: bool | None = None) -> Estimate:
+    """`batch`: with batch jobs or without, whatever the settings say."""
+    found = _estimated(settings, force=force)
+    found.pending = ledger.pending(settings)
+    wants_jobs = settings.search.remote.batch.enabled if batch is None else batch
+    if wants_jobs and settings.provider.id in SERVICES and settings.search.cache_enabled:
+        found.requests, found.jobs = 0, -(-found.to_embed // MOST_LINES)
+    return found
+
+
+def _estimated(settings: Settings, *, force: bool) -> Estimate:
     identity = embedder.identity_of(settings.provider)
     db = open_existing(settings.index_path, "read")
     if db is None:

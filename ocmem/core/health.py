@@ -34,6 +34,7 @@ class Health:
     vector_dims: int | None = None
     cache_entries: int = 0
     probe_error: str | None = None
+    probe_failure: EmbedderError | None = None  # the provider was asked, and could not answer
     was_probed: bool = False
     index_error: str | None = None
     pending: Pending | None = None  # batch jobs under way
@@ -80,7 +81,10 @@ def health(settings: Settings, *, deep: bool, notice: Notice = no_notice) -> Hea
             _count(found, db if rows.is_index(db) else None)
     if deep:
         found.was_probed = True
-        found.probe_error = _probe(settings, notice, dims=found.vector_dims)
+        try:
+            found.probe_error = _probe(settings, notice, dims=found.vector_dims)
+        except EmbedderError as error:
+            found.probe_error, found.probe_failure = str(error), error
     return found
 
 
@@ -124,15 +128,12 @@ def _count(found: Health, db: Connection | None) -> None:
 
 
 def _probe(settings: Settings, notice: Notice, *, dims: int | None) -> str | None:
-    """None if an embedding could be had, else why not."""
+    """None if an embedding could be had that fits the index, else why not."""
     if not embedder.identity_of(settings.provider).has_vectors:
         return settings.provider.missing or "provider none: keywords only, as configured"
-    try:
-        provider = embedder.connect(settings, notice)
-        timeout_s = embedder.probe_timeout_s(settings.provider.id)
-        (vector,) = provider.embed_documents(["ping"], timeout_s=timeout_s)
-    except EmbedderError as error:
-        return str(error)
+    provider = embedder.connect(settings, notice)
+    timeout_s = embedder.probe_timeout_s(settings.provider.id)
+    (vector,) = provider.embed_documents(["ping"], timeout_s=timeout_s)
     if dims is not None and len(vector) != dims:
         return f"{settings.provider.id} gives {len(vector)} dimensions, the index has {dims}"
     return None

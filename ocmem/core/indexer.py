@@ -168,7 +168,7 @@ class Indexer:
         ):
             fresh = [
                 (chunk.hash, embedding.from_values(vector))
-                for chunk, vector in zip(missing[at], answer, strict=True)
+                for chunk, vector in zip(missing[at], answer, strict=False)  # of a failure, a part
             ]
             self.check(fresh)
             known.update(fresh)
@@ -222,10 +222,17 @@ class Indexer:
             if vector.blob and self.dims is None:
                 self.dims = vector.dims
             if vector.blob and vector.dims != self.dims:
-                raise EmbedderError(
+                raise _misfit(
                     f"{self.identity.provider} embeddings failed: got {vector.dims} dimensions "
                     f"where the index has {self.dims}",
                     hint="if the model behind the URL changed, run: ocmem index --force",
+                )
+            asked = self.settings.provider.dimensions
+            if vector.blob and asked not in (None, vector.dims):
+                raise _misfit(
+                    f"{self.identity.provider} embeddings failed: got {vector.dims} dimensions "
+                    f"where remote.dimensions asks for {asked}",
+                    hint="the model may not offer that; leave out remote.dimensions",
                 )
 
     def keep(self, fresh: Sequence[tuple[str, Embedding]]) -> None:
@@ -270,3 +277,10 @@ def _custom_id(chunk: ChunkRow, position: int) -> str:
         text_hash=chunk.hash,
         position=position,
     )
+
+
+def _misfit(message: str, *, hint: str) -> EmbedderError:
+    """No outage: a fallback would only hide it."""
+    error = EmbedderError(message, hint=hint)
+    error.is_outage = False
+    return error

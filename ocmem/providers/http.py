@@ -1,11 +1,11 @@
 """How ocmem talks to a service: one retry policy, one time budget, no key in any message."""
 
-import json
 import math
-import random
+import os
+import queue
 import re
+import ssl
 import threading
-import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +18,9 @@ from ocmem.core.embedder import Notice, no_notice
 from ocmem.core.redact import redact_known
 from ocmem.errors import EmbedderError, ServiceRefused
 from ocmem.providers import refusals
+from ocmem.providers.headers import encoded, known_secrets, merged, origin_of
 from ocmem.providers.lines import Lines
+from ocmem.providers.patience import Clock, Effort, Pace
 from ocmem.settings.address import shown_url
 
 _LONGEST_BACKOFF_S = 30.0
@@ -27,46 +29,12 @@ _MOST_REDIRECTS = 3
 _MOST_BODY_BYTES = 256 * 2**20
 _ERROR_BODY_CHARS = 500
 _ERROR_BODY_BYTES = 65_536
-_SECRET_CHARS = 8  # a shorter header value is no secret, and masking it would garble messages
-_HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-_HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_GRACE_S = 1.0  # httpx should notice by itself that the time is up; this much later we do
 _SPENT = re.compile(r"insufficient_quota|billing_hard_limit|billing_not_active|PerDay")
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """Time and chance. `time` is seconds since 1970, `random` is in [0, 1)."""
-
-    sleep: Callable[[float], None] = time.sleep
-    monotonic: Callable[[], float] = time.monotonic
-    time: Callable[[], float] = time.time
-    random: Callable[[], float] = random.random
-
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """How much trouble a call is worth; `total_s` covers all attempts and the pauses between."""
-
-    what: str
-    total_s: float
-    attempt_s: float
-    attempts: int  # while the service is out of order
-    patience: int  # while it says that we are too fast
-    pauses_s: float = math.inf  # how far from the start a pause may still end
-
-    @property
-    def longest_s(self) -> float:
-        return min(self.attempt_s, self.total_s)
-
-
-def for_documents(timeout_s: float) -> Effort:
-    """Nobody looks on: rather wait for minutes than lose a long run."""
-    return Effort("batch", timeout_s, attempt_s=120.0, attempts=4, patience=8)
-
-
-def for_query(timeout_s: float) -> Effort:
-    """Somebody is waiting, and keywords can answer as well."""
-    return Effort("query", timeout_s, attempt_s=60.0, attempts=2, patience=4, pauses_s=8.0)
+Kind = Literal["final", "down", "broken", "too fast"]  # the later, the more hope there is
+_HOPE: dict[Kind, int] = {"final": 0, "down": 1, "broken": 2, "too fast": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +54,17 @@ class _Failure:
     """A call that went wrong. `wait_s` is what the server asked for before the next one."""
 
     message: str
-    kind: Literal["final", "broken", "too fast"] = "final"
+    kind: Kind = "final"
     wait_s: float = 0.0
     hint: str | None = None
     status: int | None = None
     names_size: bool = False
+    is_spent: bool = False
+
+    @property
+    def is_about_the_key(self) -> bool:
+        """Another key of the same owner may do."""
+        return self.status in (401, 403, 429)
 
     def error(self) -> EmbedderError:
         if self.status is None:
@@ -104,7 +78,8 @@ class Caller:
     """One service. Safe to use from several threads; one pool of connections serves them all.
 
     Each of `signatures` is a set of headers that carries a key. The first is used; the next ones
-    only while the service says that the one before is used up.
+    only while the service says that the one before is used up. One that is spent for good, or not
+    accepted, is not tried again while there are others.
     """
 
     def __init__(
@@ -123,10 +98,11 @@ class Caller:
         self.base_url = base_url
         ours = {"User-Agent": f"ocmem/{__version__}", "Content-Type": "application/json"}
         self._headers = [merged(ours, signature, headers) for signature in signatures or [{}]]
-        self._secrets = _known_secrets(secrets, headers)
+        self._useless: set[int] = set()  # of those
+        self._secrets = known_secrets(secrets, [headers, *signatures])
         self.clock = clock or Clock()
         self._notice = notice
-        self._pace = _Pace(requests_per_minute, self.clock)
+        self._pace = Pace(requests_per_minute, self.clock)
         self._lock = threading.Lock()
         self._told_until: dict[str, float] = {}
         self._client: httpx.Client | None = None
@@ -172,12 +148,15 @@ class Caller:
         if not re.match(r"https?://", base, re.IGNORECASE):
             raise EmbedderError("Invalid URL: must be http or https", hint="see remote.baseUrl")
         try:
-            url = httpx.URL(base.removesuffix("/") + path)
-            host = httpx.URL(base).host  # of "http://" the path would be taken for one
+            url, root_url = httpx.URL(base.removesuffix("/") + path), httpx.URL(base)
         except httpx.InvalidURL:
-            host = ""
-        if not host:
+            root_url = httpx.URL()
+        if not root_url.host:  # of "http://" the path would be taken for one
             raise EmbedderError("Invalid URL: not a web address", hint="see remote.baseUrl")
+        if root_url.query:  # the path would have to go in front of it
+            raise EmbedderError(
+                "Invalid URL: must not have a question mark", hint="set remote.headers instead"
+            )
         if url.userinfo:  # httpx would send it instead of the key
             raise EmbedderError(
                 "Invalid URL: must not hold a user name or password",
@@ -192,7 +171,12 @@ class Caller:
     def _persist(self, ask: _Ask, effort: Effort) -> bytes:
         began = self.clock.monotonic()
         deadline = began + effort.total_s
-        most = {"final": 1, "broken": effort.attempts, "too fast": effort.patience}
+        most: dict[Kind, int] = {
+            "final": 1,
+            "down": effort.calls,
+            "broken": effort.attempts,
+            "too fast": effort.patience,
+        }
         attempt = 0
         while True:
             answer = self._try_signatures(ask, effort, deadline=deadline)
@@ -208,36 +192,72 @@ class Caller:
             self.clock.sleep(wait_s)
 
     def _try_signatures(self, ask: _Ask, effort: Effort, *, deadline: float) -> bytes | _Failure:
-        answer: bytes | _Failure = b""
-        for headers in self._headers:
-            answer = self._send(ask, headers, effort, deadline=deadline)
-            if isinstance(answer, bytes) or answer.status != 429:
+        """The answer to the first key that gets one, else the failure that may pass soonest."""
+        failures: list[_Failure] = []
+        usable = [at for at in range(len(self._headers)) if at not in self._useless]
+        for at in usable or range(len(self._headers)):
+            answer = self._send(ask, self._headers[at], effort, deadline=deadline)
+            if isinstance(answer, bytes):
+                return answer
+            if answer.is_spent or answer.status in (401, 403):
+                self._useless.add(at)
+            failures.append(answer)
+            if not answer.is_about_the_key:
                 break
-        return answer
+        return max(failures, key=lambda failure: _HOPE[failure.kind])
 
     def _send(
         self, ask: _Ask, headers: Mapping[str, str], effort: Effort, *, deadline: float
     ) -> bytes | _Failure:
-        self._pace.wait(deadline)
+        now = self.clock.monotonic()
+        self._pace.wait(min(deadline, now + effort.pauses_s))
         late = f"memory embeddings {effort.what} timed out after {round(effort.longest_s, 1):g}s"
         end = min(deadline, self.clock.monotonic() + effort.attempt_s)
         if ask.content_type is not None:
             headers = merged(headers, {"Content-Type": ask.content_type})
-        encoded = _encoded(headers, ask.prefix)
+        sent = encoded(headers, ask.prefix)
         for _ in range(_MOST_REDIRECTS + 1):
-            answer = self._exchange(ask, encoded, deadline=end, late=late)
+            answer = self._in_time(ask, sent, deadline=end, late=late)
             if not isinstance(answer, httpx.URL):
                 return answer
             ask = replace(ask, url=answer)
         return _Failure(f"{ask.prefix}: more than {_MOST_REDIRECTS} redirects")
 
-    def _exchange(
+    def _in_time(
         self, ask: _Ask, headers: list[tuple[bytes, bytes]], *, deadline: float, late: str
     ) -> bytes | httpx.URL | _Failure:
-        """One request and its answer; a URL where the answer is elsewhere on the same server."""
+        """One exchange, and not a moment longer than allowed.
+
+        httpx limits the wait for each piece. A server that sends one byte now and then would hold
+        us for ever, so the exchange has a thread of its own, which is left behind if need be.
+        """
         left_s = deadline - self.clock.monotonic()
         if left_s <= 0:
             return _Failure(late)
+        answers: queue.SimpleQueue[bytes | httpx.URL | _Failure | BaseException] = (
+            queue.SimpleQueue()
+        )
+
+        def work() -> None:
+            try:
+                answers.put(self._exchange(ask, headers, left_s=left_s, late=late))
+            except BaseException as error:  # raised again where somebody hears it
+                answers.put(error)
+
+        threading.Thread(target=work, daemon=True).start()
+        try:
+            answer = answers.get(timeout=left_s + _GRACE_S)
+        except queue.Empty:
+            self.close()  # which ends that thread as well
+            return _Failure(late, "broken")
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def _exchange(
+        self, ask: _Ask, headers: list[tuple[bytes, bytes]], *, left_s: float, late: str
+    ) -> bytes | httpx.URL | _Failure:
+        """One request and its answer; a URL where the answer is elsewhere on the same server."""
         where = f"{ask.prefix}: {origin_of(ask.url)}"
         out_of_reach = f"{ask.prefix}: cannot reach {origin_of(ask.url)}"
         timeout = httpx.Timeout(left_s, connect=min(left_s, _CONNECT_S))
@@ -254,9 +274,6 @@ class Caller:
                         data += piece
                     else:
                         lines.feed(piece)
-                    # httpx limits the wait for each piece, not the sum of the waits.
-                    if self.clock.monotonic() > deadline:
-                        return _Failure(late, "broken")
                     if not response.is_success and len(data) > _ERROR_BODY_BYTES:
                         break
                     if len(data) > _MOST_BODY_BYTES:
@@ -265,16 +282,22 @@ class Caller:
                     lines.end()
                 return bytes(data) if response.is_success else self._refused(response, data, ask)
         except (httpx.ConnectTimeout, httpx.PoolTimeout):
-            return _Failure(f"{out_of_reach}: no connection in time", "broken")
+            return _Failure(f"{out_of_reach}: no connection in time", "down")
         except httpx.TimeoutException:
             return _Failure(late, "broken")
         except httpx.ConnectError as error:
+            reason = self.redacted(error)
+            if "CERTIFICATE" in reason:
+                hint = "name the certificate that signed it in the variable SSL_CERT_FILE"
+                return _Failure(f"{out_of_reach}: {reason}", hint=hint)
             hint = "check remote.baseUrl, and that the server runs"
-            return _Failure(f"{out_of_reach}: {self.redacted(error)}", "broken", hint=hint)
+            return _Failure(f"{out_of_reach}: {reason}", "down", hint=hint)
         except httpx.TransportError as error:
             return _Failure(f"{where} broke off: {self.redacted(error)}", "broken")
         except httpx.HTTPError as error:
             return _Failure(f"{ask.prefix}: {self.redacted(error)}")
+        except (UnicodeError, OverflowError):  # a host or port that no network has
+            return _Failure("Invalid URL: not a web address", hint="see remote.baseUrl")
 
     def _refused(
         self, response: httpx.Response, data: bytearray, ask: _Ask
@@ -291,7 +314,7 @@ class Caller:
             return _Failure(message, status=status)
         text = data.decode("utf-8", "replace")
         is_spent = status == 429 and _SPENT.search(text) is not None
-        kind: Literal["final", "broken", "too fast"] = "final"
+        kind: Kind = "final"
         if status == 429 and not is_spent:
             kind = "too fast"
         elif status == 408 or status >= 500:
@@ -307,6 +330,7 @@ class Caller:
             hint=hints.get(status),
             status=status,
             names_size=refusals.names_size(status, text),
+            is_spent=is_spent,
         )
 
     def _tell(self, message: str, wait_s: float) -> None:
@@ -324,66 +348,22 @@ class Caller:
     def _connections(self) -> httpx.Client:
         with self._lock:
             if self._client is None:
-                self._client = httpx.Client(trust_env=False)
+                # Of the environment only this: a proxy or ~/.netrc is not meant for us.
+                trusted = os.environ.get("SSL_CERT_FILE")
+                verify = ssl_context(trusted) if trusted else True
+                self._client = httpx.Client(trust_env=False, verify=verify)
                 closing = weakref.finalize(self, self._client.close)
                 closing.atexit = False  # a call under way must not delay the end of the program
                 self._close = closing
             return self._client
 
 
-class _Pace:
-    """At most so many calls a minute, evenly spread."""
-
-    def __init__(self, per_minute: int | None, clock: Clock) -> None:
-        self._interval_s = 60.0 / per_minute if per_minute else 0.0
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._next = -math.inf
-
-    def wait(self, deadline: float) -> None:
-        """Until it is this call's turn; not beyond `deadline`, where the call fails anyway."""
-        if not self._interval_s:
-            return
-        with self._lock:
-            now = self._clock.monotonic()
-            turn = max(now, self._next)
-            self._next = turn + self._interval_s
-        if min(turn, deadline) > now:
-            self._clock.sleep(min(turn, deadline) - now)
-
-
-def merged(*layers: Mapping[str, str]) -> dict[str, str]:
-    """Later layers win, whatever the case of their names."""
-    chosen: dict[str, tuple[str, str]] = {}
-    for layer in layers:
-        chosen |= {name.lower(): (name, value) for name, value in layer.items()}
-    return dict(chosen.values())
-
-
-def origin_of(url: httpx.URL) -> str:
-    port = url.port or {"http": 80, "https": 443}.get(url.scheme, 0)
-    host = f"[{url.host}]" if ":" in url.host else url.host
-    return f"{url.scheme}://{host}:{port}"
-
-
-def _encoded(headers: Mapping[str, str], prefix: str) -> list[tuple[bytes, bytes]]:
-    """Checked here, because the HTTP library's own complaint quotes the value, key and all."""
-    for name, value in headers.items():
-        if not (_HEADER_NAME.fullmatch(name) and _HEADER_VALUE.fullmatch(value)):
-            raise EmbedderError(
-                f"{prefix}: the header {name!r} has characters that HTTP does not allow",
-                hint="look for stray characters in the API key and in remote.headers",
-            )
-    return [(name.encode(), value.strip().encode("latin-1")) for name, value in headers.items()]
-
-
-def _known_secrets(keys: Sequence[str], headers: Mapping[str, str]) -> list[str]:
-    """Keys, also as JSON spells them, and every configured word that may be one; longest first."""
-    words = {word for value in headers.values() for word in value.split()}
-    words = {word for word in words if len(word) >= _SECRET_CHARS}
-    for key in keys:
-        words |= {key, key.replace("/", "\\/"), json.dumps(key)[1:-1]}
-    return sorted(words - {""}, key=len, reverse=True)
+def ssl_context(certificates: str) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=certificates)
+    except OSError as error:
+        why = error.strerror or error
+        raise EmbedderError(f"SSL_CERT_FILE={certificates} cannot be used: {why}") from error
 
 
 def _joined(url: httpx.URL, target: str) -> httpx.URL | None:

@@ -9,13 +9,16 @@ from ocmem.core.jobs import Ask, JobState, Take
 from ocmem.errors import EmbedderError, NoBatchApi, ServiceRefused
 from ocmem.model import Vector
 from ocmem.providers import answers
-from ocmem.providers.http import Caller, Effort
+from ocmem.providers.http import Caller
+from ocmem.providers.patience import Effort
 
 # An upload or a download may be gigabytes. What is under way is paid for: nobody is in a hurry.
-UPLOAD = Effort("batch upload", 3600.0, attempt_s=1800.0, attempts=4, patience=8)
-CREATE = Effort("batch create", 300.0, attempt_s=120.0, attempts=3, patience=8)
-STATUS = Effort("batch status", 300.0, attempt_s=60.0, attempts=6, patience=8)
-DOWNLOAD = Effort("batch download", 3 * 3600.0, attempt_s=3 * 3600.0, attempts=6, patience=8)
+UPLOAD = Effort("batch upload", 3600.0, attempt_s=1800.0, calls=4, attempts=4, patience=8)
+CREATE = Effort("batch create", 300.0, attempt_s=120.0, calls=3, attempts=3, patience=8)
+STATUS = Effort("batch status", 300.0, attempt_s=60.0, calls=6, attempts=6, patience=8)
+DOWNLOAD = Effort(
+    "batch download", 3 * 3600.0, attempt_s=3 * 3600.0, calls=6, attempts=6, patience=8
+)
 
 _NO_SUCH_API = (404, 405, 501)
 

@@ -7,7 +7,7 @@ from ocmem.core import jsjson
 from ocmem.core.embedder import Notice, no_notice
 from ocmem.model import Vector
 from ocmem.providers import answers
-from ocmem.providers.http import Clock
+from ocmem.providers.patience import Clock
 from ocmem.providers.remote import RemoteEmbedder, caller_of, prefix_of
 from ocmem.settings import Settings
 

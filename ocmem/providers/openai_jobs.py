@@ -7,8 +7,9 @@ from ocmem.core import jsjson, utf16
 from ocmem.core.embedder import Notice, no_notice
 from ocmem.core.jobs import Ask, JobState, Take
 from ocmem.providers import answers, jobs
-from ocmem.providers.http import Caller, Clock
+from ocmem.providers.http import Caller
 from ocmem.providers.jobs import Failed, Line, Reader, at
+from ocmem.providers.patience import Clock
 from ocmem.providers.remote import caller_of
 from ocmem.settings import Settings
 

@@ -1,13 +1,15 @@
 """An embedder for every service behind a URL; what differs between them is their dialect."""
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from ocmem.core.embedder import Notice
 from ocmem.errors import EmbedderError, ServiceRefused
 from ocmem.model import Vector
-from ocmem.providers import http
-from ocmem.providers.http import Caller, Clock, Effort
+from ocmem.providers import patience
+from ocmem.providers.http import Caller
+from ocmem.providers.patience import Clock, Effort
 from ocmem.settings import Settings
 
 Signature = Callable[[str], Mapping[str, str]]  # a key -> the headers that carry it
@@ -35,24 +37,37 @@ class RemoteEmbedder:
         self.caller = caller
         self.dialect = dialect
         self._most: int | None = None  # texts in one call, once the service has named a limit
+        self._lock = threading.Lock()
 
     def embed_documents(self, texts: Sequence[str], *, timeout_s: float) -> list[Vector]:
-        effort = http.for_documents(timeout_s)
+        """As the protocol says; an error has `done`, the vectors that came before it."""
+        deadline = self.caller.clock.monotonic() + timeout_s
         vectors: list[Vector] = []
         while len(vectors) < len(texts):
             some = texts[len(vectors) :][: self._most]
+            left_s = deadline - self.caller.clock.monotonic()
             try:
-                vectors += self._ask(some, is_query=False, effort=effort)
-            except ServiceRefused as error:
-                if not error.names_size or len(some) == 1:
-                    raise
-                self._most = len(some) // 2
+                vectors += self._ask(some, is_query=False, effort=patience.for_documents(left_s))
+            except EmbedderError as error:
+                names_size = isinstance(error, ServiceRefused) and error.names_size
+                if names_size and len(some) > 1:
+                    self._halve(len(some))
+                    continue
+                if names_size:
+                    error.hint = "lower chunking.tokens, or choose a model with a longer context"
+                error.done = vectors
+                raise
         return vectors
+
+    def _halve(self, count: int) -> None:
+        with self._lock:
+            half = count // 2
+            self._most = half if self._most is None else min(self._most, half)
 
     def embed_query(self, text: str, *, timeout_s: float) -> Vector:
         if not text.strip():
             return []
-        return self._ask([text], is_query=True, effort=http.for_query(timeout_s))[0]
+        return self._ask([text], is_query=True, effort=patience.for_query(timeout_s))[0]
 
     def close(self) -> None:
         """Closes the connections; a later call opens new ones."""

@@ -1,8 +1,8 @@
 """Voyage AI: OpenAI's API, with a word on whether a text is a query or a document."""
 
 from ocmem.core.embedder import Notice, no_notice
-from ocmem.providers.http import Clock
 from ocmem.providers.openai import OpenAIDialect
+from ocmem.providers.patience import Clock
 from ocmem.providers.remote import RemoteEmbedder, caller_of
 from ocmem.settings import Settings
 

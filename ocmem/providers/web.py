@@ -140,6 +140,8 @@ def _asked(
             answer = stack.enter_context(client.stream("GET", url, headers=headers))
         except httpx.TransportError as error:
             raise MayPass(f"cannot reach {_origin(url)}: {_words(error)}") from error
+        except (UnicodeError, OverflowError):  # a host or port that no network has
+            raise _bad_url() from None
         yield answer
 
 
@@ -167,8 +169,12 @@ def _url(text: str) -> httpx.URL:
     except httpx.InvalidURL:
         url = None
     if url is None or url.scheme not in ("http", "https") or not url.host:
-        raise EmbedderError("Invalid URL: not a web address", hint="see local.modelPath")
+        raise _bad_url()
     return url
+
+
+def _bad_url() -> EmbedderError:
+    return EmbedderError("Invalid URL: not a web address", hint="see local.modelPath")
 
 
 def _target(url: httpx.URL, location: str) -> httpx.URL:

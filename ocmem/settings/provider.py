@@ -266,6 +266,10 @@ def _remote(
     key = credentials.key(filed_as, variable=variable, configured=configured, inherits=inherits)
     headers = {**(_strings(shared.get("headers")) if inherits else {}), **remote.headers}
     is_signed = request.is_newer and "authorization" in map(str.lower, headers)
+    more_keys: tuple[str, ...] = ()
+    # Not to a server that has a key of its own: it need not be Google's.
+    if name == "gemini" and key and (url == service.url or key.origin.kind == "environment"):
+        more_keys = _gemini_keys(credentials.variables) if inherits else ()
     missing = None
     if not url:
         missing = f'provider "{name}" needs remote.baseUrl'
@@ -283,7 +287,7 @@ def _remote(
             key.text if key else "",
             url_origin,
             key.origin if key else None,
-            _gemini_keys(credentials.variables) if name == "gemini" and key and inherits else (),
+            more_keys,
         ),
         dimensions=remote.dimensions,
         missing=missing,

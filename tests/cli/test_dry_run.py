@@ -138,3 +138,23 @@ def test_without_a_key_the_plan_says_so(notes: Program) -> None:
     assert done.code == 0
     assert entry["unavailable"].startswith('No API key found for provider "voyage".')
     assert "it could not be done now" in done.err
+
+
+def test_batch_jobs_are_counted_in_place_of_requests(notes: Program, fake: FakeProvider) -> None:
+    notes.use(fake)
+
+    plan = planned(notes, "--batch")
+    told = notes("index", "--dry-run", "--batch").out
+
+    assert (plan["batchJobs"], plan["requests"]) == (1, 0)
+    assert "Batch jobs: 1\n" in told
+    assert "Requests" not in told
+
+
+def test_jobs_that_are_under_way_are_mentioned(notes: Program, fake: FakeProvider) -> None:
+    fake.job_states = ["in_progress"]
+    remote = {"baseUrl": fake.base_url("openai"), "apiKey": fake.key("openai")}
+    notes.configure(provider="openai", remote={**remote, "batch": {"enabled": True, "wait": False}})
+    notes("index")
+
+    assert planned(notes)["pending"] == {"jobs": 1, "chunks": 32}

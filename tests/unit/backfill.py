@@ -11,7 +11,7 @@ from ocmem.core import embedder, jobs
 from ocmem.core.jobs import Batching, JobService, Time
 from ocmem.core.search import Wanted
 from ocmem.model import SyncReport
-from ocmem.providers import http
+from ocmem.providers import patience
 from ocmem.settings import Settings
 from tests.fake_provider import FakeProvider
 from tests.unit.place import Place
@@ -35,8 +35,8 @@ class Clock:
         self.slept.append(seconds)
         self.at()
 
-    def http(self) -> http.Clock:
-        return http.Clock(
+    def http(self) -> patience.Clock:
+        return patience.Clock(
             sleep=self.slept.append,
             monotonic=lambda: sum(self.slept),
             time=lambda: NOW_S + sum(self.slept),

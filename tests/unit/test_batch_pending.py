@@ -87,6 +87,53 @@ def test_a_stuck_job_is_left_after_the_timeout(backfill: Backfill, fake: FakePro
     assert (report.batch.failures, backfill.in_plain_requests(), backfill.notices) == (0, [], [])
 
 
+def test_a_job_that_never_ends_is_given_up_after_two_days(
+    backfill: Backfill, fake: FakeProvider
+) -> None:
+    fake.job_states = ["in_progress"]
+    backfill.configure(batch={"timeoutMinutes": 1, "concurrency": 1})
+    backfill.run()
+    backfill.time.slept.append(48 * 3600.0)
+    fake.job_states = ["completed"]
+    fake.add_fault("job_stuck", nth=1)
+
+    report = backfill.run()
+
+    assert report.pending is None
+    assert report.embedded == 3
+    assert "did not end in two days" in "".join(backfill.notices)
+
+
+def test_an_old_job_whose_texts_nobody_wants_takes_no_place(
+    backfill: Backfill, fake: FakeProvider
+) -> None:
+    fake.job_states = ["in_progress"]
+    backfill.configure(batch={"timeoutMinutes": 1, "concurrency": 1})
+    backfill.run()
+    backfill.run(batch=False)
+    fake.job_states = ["completed"]
+    backfill.write(new="eta theta")
+
+    report = backfill.run()
+
+    assert report.pending is None
+    assert fake.count("openai", "batch_create") == 2
+
+
+def test_what_finds_no_place_in_time_goes_out_plainly(
+    backfill: Backfill, fake: FakeProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch, "MOST_LINES", 1)
+    fake.job_states = ["in_progress"]
+    backfill.configure(batch={"timeoutMinutes": 1, "concurrency": 1})
+
+    report = backfill.run()
+
+    assert report.pending is not None
+    assert (report.pending.jobs, report.pending.chunks, report.pending.waiting) == (1, 1, 0)
+    assert len(backfill.in_plain_requests()) == 2
+
+
 def test_an_old_index_stays_while_its_successor_is_pending(
     backfill: Backfill, fake: FakeProvider
 ) -> None:

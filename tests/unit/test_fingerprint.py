@@ -122,3 +122,9 @@ def test_headers_enter_the_key_in_locale_order(given: list[str]) -> None:
     )
 
     assert key == hashlib.sha256(written.encode()).hexdigest()
+
+
+def test_the_hash_of_a_chunk_is_the_references() -> None:
+    assert utf16.sha256("# Long\n\nAlpha fact about café.\n") == (
+        "0b7ff0c0a1d1ce92f165fd49ead2114c16108ab7712810f45108aa13372ecbc2"
+    )

@@ -311,4 +311,4 @@ def test_time_is_looked_at_between_two_texts(
 
 def test_a_local_model_is_given_more_time() -> None:
     assert (query_timeout_s("local"), document_timeout_s("local")) == (300, 600)
-    assert (query_timeout_s("openai"), document_timeout_s("gemini")) == (60, 300)
+    assert (query_timeout_s("openai"), document_timeout_s("gemini")) == (30, 300)

@@ -17,7 +17,7 @@ import pytest
 
 from ocmem.core.embedder import Embedder
 from ocmem.errors import EmbedderError
-from ocmem.providers import http, openai
+from ocmem.providers import openai, patience
 from ocmem.providers.remote import RemoteEmbedder
 from ocmem.settings import Overrides, Settings, resolve
 from tests.fake_provider import FOREVER, FakeProvider, Kind, word_vector
@@ -37,8 +37,8 @@ class Clock:
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
 
-    def clock(self) -> http.Clock:
-        return http.Clock(
+    def clock(self) -> patience.Clock:
+        return patience.Clock(
             sleep=self.sleep,
             monotonic=lambda: sum(self.slept),
             time=lambda: NOW + sum(self.slept),
@@ -293,13 +293,13 @@ def test_a_passing_trouble_is_waited_out(
         ("close_early", "openai embeddings failed: http://127.0.0.1:"),
     ],
 )
-def test_a_trouble_that_stays_is_reported_after_four_attempts(
+def test_a_trouble_that_stays_is_reported_after_six_attempts(
     fake: FakeProvider, embedder: RemoteEmbedder, kind: Kind, expected: str
 ) -> None:
     fake.add_fault(kind, body="sorry", times=FOREVER)
 
     assert failure(embedder).startswith(expected)
-    assert fake.count() == 4
+    assert fake.count() == 6
 
 
 def test_a_service_that_is_too_busy_is_waited_for_longer(
@@ -307,9 +307,9 @@ def test_a_service_that_is_too_busy_is_waited_for_longer(
 ) -> None:
     fake.add_fault("rate_limit", times=FOREVER)
 
-    assert failure(embedder).startswith("openai embeddings failed: 429 {")
-    assert fake.count() == 8
-    assert clock.slept == [0.5, 1, 2, 4, 8, 16, 30]
+    assert failure(embedder, timeout_s=300).startswith("openai embeddings failed: 429 {")
+    assert fake.count() == 10
+    assert clock.slept == [0.5, 1, 2, 4, 8, 16, 30, 30, 30]
 
 
 @pytest.mark.parametrize("code", [400, 401, 403, 404, 413, 422])

@@ -14,7 +14,7 @@ from ocmem.backends.builtin import BuiltinBackend
 from ocmem.core import embedder as registry
 from ocmem.core.embedder import identity_of
 from ocmem.errors import EmbedderError, ServiceRefused
-from ocmem.providers import http, openai
+from ocmem.providers import openai, patience
 from ocmem.providers.remote import RemoteEmbedder
 from ocmem.settings import Overrides, Settings, resolve
 from tests.fake_provider import FOREVER, AnyKind, FakeProvider, closed_port, word_vector
@@ -30,8 +30,8 @@ class Clock:
 
     slept: list[float] = field(default_factory=list)
 
-    def clock(self) -> http.Clock:
-        return http.Clock(
+    def clock(self) -> patience.Clock:
+        return patience.Clock(
             sleep=self.slept.append,
             monotonic=lambda: sum(self.slept),
             time=lambda: sum(self.slept),
@@ -503,7 +503,7 @@ def test_several_threads_in_the_same_trouble_are_one_message(tmp_path: Path) -> 
     )
     clock = Clock()
     # Nobody sleeps here, so that all four find the server down at once, four times over.
-    still = http.Clock(sleep=clock.slept.append, monotonic=lambda: 0.0, random=lambda: 0.0)
+    still = patience.Clock(sleep=clock.slept.append, monotonic=lambda: 0.0, random=lambda: 0.0)
     embedder = openai.connect(settings, notice=told.append, clock=still)
 
     def fail(_: int) -> None:

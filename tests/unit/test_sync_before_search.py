@@ -293,7 +293,7 @@ def test_a_query_does_not_wait_long_for_a_provider_that_was_slow(
 
     diary.search_now()
 
-    assert diary.meter.queries == [60.0, 0.0]
+    assert diary.meter.queries == [30.0, 0.0]
 
 
 def test_a_provider_that_fails_does_not_keep_the_answer_back(diary: Diary) -> None:
