@@ -4,6 +4,7 @@ import hashlib
 
 import pytest
 
+from ocmem.core import utf16
 from ocmem.core.fingerprint import (
     FTS_ONLY_MODEL,
     chunk_id,
