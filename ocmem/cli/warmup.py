@@ -49,9 +49,7 @@ def _warmed(settings: Settings, given: Given) -> Warmup:
     try:
         if embedder.identity_of(settings.provider).has_vectors:
             warmup.load()
-            warmup.embed()
-        if warmup.failure is None:
-            warmup.step("search", lambda: _search(warmup))
+        warmup.step("search", lambda: _search(warmup))
     finally:
         progress.clear()
     return warmup
@@ -92,7 +90,7 @@ def _lines(done: Warmup) -> Iterator[str]:
     yield f"Model: {shown_url(choice.model) if choice.id != 'none' else 'none'}"
     for step in done.steps:
         said = "failed" if step.error is not None else "ready"
-        yield f"  {step.name:<6}  {said:<6}  {step.seconds:6.2f} s · {step.detail}"
+        yield f"  {step.name:<8}  {said:<6}  {step.seconds:6.2f} s · {step.detail}"
     yield "Not ready." if done.failure is not None else "Ready."
 
 

@@ -3,14 +3,24 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from ocmem.core import embedder, sql
 from ocmem.core.embedder import Embedder, Notice, Progress
 from ocmem.core.store import open_existing, rows
 from ocmem.errors import EmbedderError, OcmemError
 from ocmem.settings import Settings
+from ocmem.settings.address import shown_url
 
 PROBE = "ping"
+
+
+@runtime_checkable
+class HasModelFile(Protocol):
+    """An embedder whose model is a file on this machine, fetched if need be."""
+
+    def fetch(self) -> Path: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,28 +59,34 @@ class Warmup:
             return int(db.value(sql.COUNT_ALL_CHUNKS)) if rows.is_index(db) else None
 
     def load(self) -> None:
-        """Connect, download what is missing, load the model, and embed one line."""
+        """Find the provider, fetch its model if it has one, load that, and embed a line twice.
 
-        def first() -> str:
-            self.embedder = embedder.connect(self.settings, self.notice, self.progress)
-            return f"{self._embed(self.embedder)} dimensions"
-
-        self.step("load", first)
-
-    def embed(self) -> None:
-        """Embed once more: how long it takes from now on."""
-        loaded = self.embedder
-        if loaded is not None and self.failure is None:
-            self.step("embed", lambda: f"{self._embed(loaded)} dimensions")
+        The second time shows how long it takes from now on.
+        """
+        self.step("provider", self._connect)
+        connected = self.embedder
+        if connected is None:
+            return
+        if isinstance(connected, HasModelFile):
+            self.step("model", lambda: connected.fetch().name)
+        for name in ("load", "embed"):
+            self.step(name, lambda: f"{self._embed(connected)} dimensions")
 
     def step(self, name: str, action: Callable[[], str]) -> None:
-        """Do something whose result is a few words, and note how it went."""
+        """Do something whose result is a few words, unless a step before it failed."""
+        if self.failure is not None:
+            return
         began = self.clock()
         try:
             detail, error = action(), None
         except OcmemError as failure:
             detail, error = str(failure), failure
         self.steps.append(Step(name, self.clock() - began, detail, error))
+
+    def _connect(self) -> str:
+        self.embedder = embedder.connect(self.settings, self.notice, self.progress)
+        endpoint = self.settings.provider.endpoint
+        return shown_url(endpoint.base_url) if endpoint else "on this machine"
 
     def _embed(self, loaded: Embedder) -> int:
         timeout_s = embedder.probe_timeout_s(self.settings.provider.id)

@@ -103,6 +103,10 @@ class LocalEmbedder:
     def embed_query(self, text: str, *, timeout_s: float) -> Vector:
         return self._embed([text], timeout_s=timeout_s, what="query")[0]
 
+    def fetch(self) -> Path:
+        """The model's file, downloaded if it is not here yet."""
+        return self._file.path(is_hurried=False)
+
     def _embed(self, texts: Sequence[str], *, timeout_s: float, what: str) -> list[Vector]:
         with self._lock:
             if self._loaded is None:

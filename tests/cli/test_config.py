@@ -239,13 +239,13 @@ def test_no_command_shows_what_is_secret_in_the_address_of_a_model(ocmem: Progra
         assert SECRET not in done.out + done.err, run
 
 
-def test_a_server_that_is_down_is_told_without_its_query(ocmem: Program) -> None:
+def test_an_address_with_a_query_is_refused_without_being_quoted(ocmem: Program) -> None:
     remote = {"apiKey": "k", "baseUrl": f"http://127.0.0.1:1/v1?api_key={SECRET}"}
     ocmem.configure(provider="openai", remote=remote)
 
     done = ocmem("status", "--deep")
 
-    assert "127.0.0.1:1" in done.out
+    assert "Invalid URL: must not have a question mark" in done.out
     assert SECRET not in done.out + done.err
 
 

@@ -195,6 +195,26 @@ def test_a_model_is_downloaded_once_and_never_offline(notes: Program, model: Pat
     assert model_texts == [("hf:u/r/m.gguf",)]
 
 
+def test_warmup_fetches_the_model_and_tells_how_long_each_step_took(
+    notes: Program, model: Path
+) -> None:
+    notes.configure(provider="local", local={"modelPath": "hf:u/r/m.gguf", "modelCacheDir": "~/m"})
+    with FileServer(model.read_bytes()) as hub:
+        done = notes("warmup", "--json", HF_ENDPOINT=hub.url)
+
+    (entry,) = done.json
+    assert done.code == 0, done.err
+    assert [step["step"] for step in entry["steps"]] == [
+        "provider",
+        "model",
+        "load",
+        "embed",
+        "search",
+    ]
+    assert entry["steps"][1]["detail"] == "hf_u_r_m.gguf"
+    assert entry["steps"][2]["seconds"] > 0
+
+
 def test_an_interrupted_download_goes_on_in_the_next_run(notes: Program, model: Path) -> None:
     notes.configure(provider="local", local={"modelPath": "hf:u/r/m.gguf"})
     data = model.read_bytes()

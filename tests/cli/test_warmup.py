@@ -36,6 +36,7 @@ def test_the_builtin_model_is_ready_at_once(ocmem: Program) -> None:
 
     assert (entry["ready"], entry["provider"]) == (True, "builtin")
     assert steps(entry) == {
+        "provider": "on this machine",
         "load": "256 dimensions",
         "embed": "256 dimensions",
         "search": "1 chunks",
@@ -49,7 +50,7 @@ def test_people_get_a_line_for_each_step(ocmem: Program) -> None:
     assert done.code == 0
     first, *_, search, last = done.out.splitlines()
     assert first == "Memory Warm-up (main)"
-    assert search.startswith("  search  ready")
+    assert search.startswith("  search    ready")
     assert search.endswith("no index yet; run: ocmem index")
     assert last == "Ready."
 
@@ -80,7 +81,8 @@ def test_a_service_that_refuses_is_not_ready(ocmem: Program, fake: FakeProvider)
     told = ocmem("warmup")
 
     assert not entry["ready"]
-    assert list(steps(entry)) == ["load"]
+    assert steps(entry)["provider"] == fake.base_url("openai")
+    assert list(steps(entry)) == ["provider", "load"]
     assert steps(entry)["load"].startswith("openai embeddings failed: 401")
     assert told.code == 1
     assert told.out.splitlines()[-1] == "Not ready."
@@ -93,7 +95,7 @@ def test_without_a_key_it_is_not_ready(ocmem: Program) -> None:
 
     entry = warmed(ocmem, code=1)
 
-    assert steps(entry)["load"].startswith('No API key found for provider "mistral".')
+    assert steps(entry)["provider"].startswith('No API key found for provider "mistral".')
 
 
 def test_a_fallback_is_warmed_in_its_place(ocmem: Program, fake: FakeProvider) -> None:
