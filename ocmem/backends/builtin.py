@@ -6,7 +6,7 @@ import os
 import time
 from dataclasses import dataclass, field
 
-from ocmem.core import embedder, freshness, indexer, jobs, lock, sql, utf16
+from ocmem.core import embedder, freshness, indexer, jobs, lock, sql, substitute, utf16
 from ocmem.core.embedder import Embedder, Notice, Progress, no_notice
 from ocmem.core.indexer import Log
 from ocmem.core.jobs import Batching
@@ -70,7 +70,10 @@ class BuiltinBackend:
         with lock.writing(self.settings.index_path, wait_s=wait_s, command="index"):
             sync = self._sync()
             sync.batching = batching
-            return sync.run(force=force)
+            report = sync.run(force=force)
+        if report.embedded:
+            substitute.strike_out(self.settings)
+        return report
 
     def search(self, wanted: Wanted, *, sync: bool) -> Answer:
         if wanted.keywords_only and embedder.identity_of(self.settings.provider).costs:
@@ -304,6 +307,7 @@ class BuiltinBackend:
                 timeout_s = SYNC_BEFORE_SEARCH_S
             vector = self.embedder.embed_query(query, timeout_s=timeout_s)
             self._embedded_queries[query] = vector
+            substitute.strike_out(self.settings)
         return self._embedded_queries[query]
 
     def _mode(self, vector: Vector | None, degraded: str | None) -> Mode:

@@ -9,7 +9,7 @@ from typing import Any
 from ocmem.backends.builtin import BuiltinBackend
 from ocmem.cli import common, wire
 from ocmem.cli.common import Given
-from ocmem.core import files
+from ocmem.core import files, substitute
 from ocmem.core.health import Health, health
 from ocmem.core.indexer import Log
 from ocmem.core.jobs import FAILURE_LIMIT, SERVICES
@@ -69,15 +69,17 @@ def run(*, deep: bool, index_first: bool, as_json: bool, given: Given) -> int:
 
 
 def _stand_in(state: Health, given: Given) -> Settings | None:
-    """The fallback, where the provider was asked and failed: it is what a search would use."""
+    """The fallback, where the provider has failed, just now or when it was last tried."""
     failure = state.probe_failure
-    if failure is None:
+    noted = None if state.was_probed else substitute.reason(state.settings)
+    if failure is None and noted is None:
         return None
     try:
-        second = common.fallback(state.settings, given, failure)
+        second = common.fallback(state.settings, given, failure or EmbedderError(str(noted)))
     except EmbedderError:
         return None
-    common.tell_switch(second, failure)
+    if failure is not None:
+        common.tell_switch(second, failure)
     return second
 
 

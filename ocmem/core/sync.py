@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ocmem.core import embedder, freshness, indexer, jobs, sql
+from ocmem.core import embedder, freshness, indexer, jobs, sql, substitute
 from ocmem.core.embedder import Embedder, Identity, Notice, Progress, no_notice
 from ocmem.core.embedding import Embedding
 from ocmem.core.indexer import Indexer, Read
@@ -350,6 +350,7 @@ class Sync:
         derived.repair(db, with_fts=search.query.hybrid, thorough=is_thorough)
         derived.refresh(db)
         rows.set_state(db, "tables", switches)
+        substitute.note(self.settings, db)
         if rows.state(db, GAVE_UP):
             rows.set_state(db, GAVE_UP, "")
         self._count(db, scan)

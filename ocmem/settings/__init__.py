@@ -45,6 +45,7 @@ class Settings:
     agent_dir: Path
     index_path: Path
     shares_index: bool  # OpenClaw reads and writes the same file
+    fallback_index: Path  # where the fallback's is, if it ever had to step in
     paid_index: Path | None  # OpenClaw's file beside an own one: what it paid for may be reused
     search: MemorySearch
     provider: ProviderChoice
@@ -151,6 +152,7 @@ def resolve(
     else:
         index_path = _agent_index(search, agent=agent, state_dir=found.state_dir, home=found.home)
         paid_index = None if shares else index_path
+    fallback_index = _beside(index_path, "fallback" if is_folder else "fallback.ocmem")
     # What the first provider built, and was paid for, waits for its return.
     if is_substitute and choice.fallback is not None and not choice.fallback.is_lasting:
         index_path = _beside(index_path, "fallback")
@@ -173,6 +175,7 @@ def resolve(
         agent_dir=credentials.agent_dir,
         index_path=index_path,
         shares_index=shares and not is_folder,
+        fallback_index=fallback_index,
         paid_index=paid_index,
         search=search,
         provider=choice,

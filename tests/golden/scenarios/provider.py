@@ -147,11 +147,13 @@ def provider_fallback_at_work(stage: Stage) -> None:
     stage.run("search", "tea", "--max-results", "1")
     stage.run("index", "--json")
     stage.run("search", "tea", "--max-results", "1", "--json")
+    stage.run("status")
     stage.run("status", "--deep")
     stage.run("status", "--index")
     stage.say("It takes the key again.")
     stage.fake.faults.clear()
     stage.run("search", "tea", "--max-results", "1")
+    stage.run("status")
 
 
 @scene
