@@ -119,7 +119,7 @@ class BuiltinBackend:
                 mode=searcher.mode,
                 degraded=degraded,
                 stale=stale,
-                warnings=tuple(self._warnings),
+                warnings=tuple(dict.fromkeys(self._warnings)),
                 why_empty=None if hits else self._why_empty(searcher),
                 hint=self._trouble.hint if self._trouble else None,
                 failure=self._trouble,
@@ -328,7 +328,7 @@ class BuiltinBackend:
             mode="fts-only",
             degraded=str(trouble) if trouble else self.settings.provider.missing,
             stale=True,
-            warnings=tuple(self._warnings),
+            warnings=tuple(dict.fromkeys(self._warnings)),
             hint=trouble.hint if trouble else None,
         )
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ocmem.core.batch import Batches
 
 OWN_CACHE_ENTRIES = 50_000
-MOVED_RETRIES = 3
+MOVED_RETRIES = 12  # a program that does nothing but swap files in must not win
 PROBE = "ping"
 GAVE_UP = "search gave up"  # when a search last ran out of time for its own sync
 _NO_HASH = ""  # differs from every file's: what carries it is read again when it can be
