@@ -13,6 +13,7 @@ OcmemError
 │   ├── NoBatchApi     it embeds, but takes no batch jobs
 │   └── OutOfTime      there is no time left to ask
 ├── NotReadable        `get` may not or cannot read that path
+├── SessionsError      the store of sessions or a transcript cannot be read
 └── BackendError       qmd or lancedb could not answer
 
 ReaderLeft             whoever read our output has had enough; not a failure
@@ -78,6 +79,9 @@ class OutOfTime(EmbedderError): ...
 
 
 class NotReadable(OcmemError): ...
+
+
+class SessionsError(OcmemError): ...
 
 
 class BackendError(OcmemError): ...
