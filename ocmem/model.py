@@ -1,5 +1,6 @@
 """The values that travel between layers. Standard library only; nothing here does anything."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -45,14 +46,17 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file that was read. `line_map[i]` is the true line of text line i + 1 (transcripts)."""
+    """A file that was read: a note with its `text`, or a transcript with its `turns`.
+
+    Turns come with their lines in the transcript, and are read from the open file each time.
+    """
 
     path: str
     source: Source
     stamp: Stamp
     text: str
     hash: str
-    line_map: list[int] | None = None
+    turns: Iterable[tuple[int, str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +178,8 @@ class SyncReport:
     """What one run over the files did; counters grow while it runs."""
 
     scanned: int = 0
-    changed: int = 0
-    removed: int = 0
+    changed_paths: list[str] = field(default_factory=list)
+    removed_paths: list[str] = field(default_factory=list)
     skipped: int = 0
     chunks: int = 0
     embedded: int = 0
@@ -185,3 +189,11 @@ class SyncReport:
     issues: list[Issue] = field(default_factory=list)
     pending: Pending | None = None  # why some files were left for a later run
     batch: BatchState = field(default_factory=BatchState)
+
+    @property
+    def changed(self) -> int:
+        return len(self.changed_paths)
+
+    @property
+    def removed(self) -> int:
+        return len(self.removed_paths)

@@ -5,15 +5,16 @@ import math
 import os
 import time
 from dataclasses import dataclass, field
+from itertools import islice
 
-from ocmem.core import embedder, freshness, indexer, jobs, lock, sql, substitute, utf16
+from ocmem.core import chunk_rows, embedder, freshness, indexer, jobs, lock, sql, substitute, utf16
 from ocmem.core.embedder import Embedder, Notice, Progress, no_notice
 from ocmem.core.indexer import Log
 from ocmem.core.jobs import Batching
 from ocmem.core.merge import Evidence, Yardstick
 from ocmem.core.scan import Clock
 from ocmem.core.search import Mode, Searcher, Wanted
-from ocmem.core.store import Connection, open_existing, rows, vectors
+from ocmem.core.store import Connection, open_existing, rows, vectors, writing
 from ocmem.core.sync import GAVE_UP, MOVED_RETRIES, Sync, no_log, no_progress
 from ocmem.errors import (
     EmbedderError,
@@ -23,7 +24,7 @@ from ocmem.errors import (
     IndexUnavailable,
     OutOfTime,
 )
-from ocmem.model import Hit, SyncReport, Vector
+from ocmem.model import Hit, SourceFile, SyncReport, Vector
 from ocmem.settings import Settings
 from ocmem.settings.address import shown_url
 
@@ -217,16 +218,15 @@ class BuiltinBackend:
             rests = abs(self.clock_ns() // 1_000_000 - gave_up_ms) < SLOW_PROVIDER_REST_MS
             sources = freshness.indexed_sources(self.settings, meta)
             scan = freshness.scan_of(self.settings, db, sources)
+            if not sync.identity.costs and self._may_write() and scan.may_differ():
+                return True, True, True  # the run itself will see, and reads them once
             missing: set[str] = set()
             needed = False
             for file, _ in scan.changed(self.clock_ns):
                 needed = True
                 if not sync.identity.costs:
                     return True, True, True
-                found = indexer.rows_of(self.settings, sync.identity, file)
-                missing.update(row.hash for row in found)
-                if indexer.uses_cache(self.settings, sync.identity):
-                    missing -= rows.cached(db, sync.identity.cache_key, missing).keys()
+                missing |= self._unpaid(db, sync, file)
                 if len(missing) > CHUNKS_BEFORE_SEARCH or (missing and rests):
                     return True, True, False
             switches = freshness.table_switches(self.settings)
@@ -237,6 +237,20 @@ class BuiltinBackend:
             if not needed:
                 self._warnings += [issue.message for issue in scan.issues() if issue.serious]
             return True, needed, True
+
+    def _unpaid(self, db: Connection, sync: Sync, file: SourceFile) -> set[str]:
+        """The texts of a file that would have to be embedded, or more than a search may pay for."""
+        present = writing.chunk_ids(db, file.path, file.source)
+        has_cache = indexer.uses_cache(self.settings, sync.identity)
+        unpaid: set[str] = set()
+        found = chunk_rows.rows_of(self.settings, sync.identity, file)
+        while some := [*islice(found, CHUNKS_BEFORE_SEARCH)]:
+            new = {row.hash for row in some if file.turns is None or row.id not in present}
+            cached = rows.cached(db, sync.identity.cache_key, new).keys() if has_cache else ()
+            unpaid |= new.difference(cached)
+            if len(unpaid) > CHUNKS_BEFORE_SEARCH:
+                break
+        return unpaid
 
     def _has_jobs(self) -> bool:
         """Whether batch jobs are under way for a first index, which then has to wait for them."""

@@ -1,6 +1,6 @@
 """Text -> chunks with line numbers, cut exactly where the reference cuts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ocmem.core import utf16
 from ocmem.model import Chunk
@@ -11,31 +11,35 @@ SMALLEST_CHUNK = 32
 
 def chunks_of(text: str, *, tokens: int, overlap: int) -> list[Chunk]:
     """The chunks of a whole file. Blank text gives blank chunks; `worth_keeping` drops them."""
+    return [*cut(text.split("\n"), tokens=tokens, overlap=overlap)]
+
+
+def cut(lines: Iterable[str], *, tokens: int, overlap: int) -> Iterator[Chunk]:
+    """The same, line by line: no more than a chunk is held."""
     max_chars = max(SMALLEST_CHUNK, tokens * CHARS_PER_TOKEN)
     overlap_chars = max(0, overlap * CHARS_PER_TOKEN)
-    chunks: list[Chunk] = []
     held: list[tuple[str, int, int]] = []  # segment, its line, its length with the newline
     held_chars = 0
-    for segment, line in _segments(text, max_chars):
+    for segment, line in _segments(lines, max_chars):
         size = utf16.length(segment) + 1
         if held and held_chars + size > max_chars:
-            chunks.append(_chunk(held))
+            yield _chunk(held)
             held, held_chars = _carried(held, overlap_chars)
         held.append((segment, line, size))
         held_chars += size
-    chunks.append(_chunk(held))
-    return chunks
+    if held:
+        yield _chunk(held)
 
 
-def worth_keeping(chunks: list[Chunk], *, max_bytes: int) -> list[Chunk]:
+def worth_keeping(chunks: Iterable[Chunk], *, max_bytes: int) -> list[Chunk]:
     """Drop blank chunks and cut those that are too long for one embedding, in UTF-8 bytes."""
     return [
         piece for chunk in chunks if utf16.trim(chunk.text) for piece in _fitting(chunk, max_bytes)
     ]
 
 
-def _segments(text: str, max_chars: int) -> Iterator[tuple[str, int]]:
-    for number, line in enumerate(text.split("\n"), start=1):
+def _segments(lines: Iterable[str], max_chars: int) -> Iterator[tuple[str, int]]:
+    for number, line in enumerate(lines, start=1):
         # A string of n characters has at most 2n code units, so most lines need no counting.
         if 2 * len(line) <= max_chars or utf16.length(line) <= max_chars:
             yield line, number

@@ -3,16 +3,17 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ocmem.core import embedder, freshness, indexer, ledger
+from ocmem.core import chunk_rows, embedder, freshness, indexer, ledger
 from ocmem.core.batch import MOST_LINES
 from ocmem.core.embedder import Identity
 from ocmem.core.jobs import SERVICES
 from ocmem.core.scan import Clock
-from ocmem.core.store import Connection, open_existing, rows
+from ocmem.core.store import Connection, open_existing, rows, writing
 from ocmem.core.tokens import ESTIMATE, counter_for
-from ocmem.model import ChunkRow, Issue, Pending
+from ocmem.model import ChunkRow, Issue, Pending, SourceFile
 from ocmem.settings import Settings
 
+_PART_BYTES = 4_000_000  # of text that is held at once
 _REQUEST_BYTES = 8000  # what every service behind a URL gets at once
 
 
@@ -71,24 +72,35 @@ def _estimate(
         found.token_method = counter.method
     known: set[str] = set()
     for file, _ in scan.changed(Clock(), everything=why_full is not None):
-        chunks = indexer.rows_of(settings, identity, file)
         found.changed += 1
-        found.chunks += len(chunks)
-        if not identity.has_vectors:
-            continue
-        fresh = {chunk.hash: chunk for chunk in chunks if chunk.hash not in known}
-        known |= fresh.keys()
-        paid = _cached(settings, db, fresh)
-        new = [chunk for chunk in fresh.values() if chunk.hash not in paid]
-        found.to_embed += len(new)
-        if counter is not None:
-            found.tokens += sum(counter.count(chunk.text) for chunk in new)
-            found.requests += _requests(settings, new)
+        present = set() if db is None or why_full else _present(db, file)
+        rows_of_file = chunk_rows.rows_of(settings, identity, file)
+        for chunks in chunk_rows.parts_of(rows_of_file, most=_PART_BYTES):
+            found.chunks += len(chunks)
+            if not identity.has_vectors:
+                continue
+            fresh = {
+                chunk.hash: chunk
+                for chunk in chunks
+                if chunk.hash not in known and chunk.id not in present
+            }
+            known |= fresh.keys()
+            paid = _cached(settings, db, fresh)
+            new = [chunk for chunk in fresh.values() if chunk.hash not in paid]
+            found.to_embed += len(new)
+            if counter is not None:
+                found.tokens += sum(counter.count(chunk.text) for chunk in new)
+                found.requests += _requests(settings, new)
     found.cached = len(known) - found.to_embed if identity.costs else 0
     found.scanned = len(scan.found.files) - len(scan.vanished)
     found.removed = len(scan.gone())
     found.issues = scan.issues()
     return found
+
+
+def _present(db: Connection, file: SourceFile) -> set[str]:
+    """Chunks that stay as they are: those of a transcript that has only grown."""
+    return set() if file.turns is None else writing.chunk_ids(db, file.path, file.source)
 
 
 def _cached(settings: Settings, db: Connection | None, hashes: Iterable[str]) -> set[str]:

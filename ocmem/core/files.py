@@ -1,5 +1,6 @@
 """Which files count as memory; reads and hashes them."""
 
+import contextlib
 import errno
 import hashlib
 import os
@@ -70,16 +71,25 @@ def extra_locations(settings: Settings) -> dict[str, str | None]:
     return found
 
 
-def read(found: FoundFile) -> SourceFile:
-    """The file's text, decoded as the reference does; raises OSError if it cannot be read."""
+@contextlib.contextmanager
+def opened(found: FoundFile) -> Iterator[SourceFile]:
+    """The file, decoded as the reference does; raises OSError if it cannot be read.
+
+    A transcript may be too large to hold: its turns are there as long as the file is open.
+    """
     with open(found.location, "rb") as file:
         # Before reading: a change during the read then shows as another stamp next time.
         stamp = _stamp(os.fstat(file.fileno()))
         if found.source == "sessions":
-            text, line_map = transcript.flatten(file)
-            digest = transcript.content_hash(text, line_map)
-            return SourceFile(found.path, found.source, stamp, text, digest, line_map)
+            spoken = transcript.Transcript(file, stamp.size)
+            digest = transcript.content_hash(spoken)
+            yield SourceFile(found.path, found.source, stamp, "", digest, spoken)
+            return
         data = file.read()
+    yield _note(found, stamp, data)
+
+
+def _note(found: FoundFile, stamp: Stamp, data: bytes) -> SourceFile:
     try:
         text = data.decode()
         digest = hashlib.sha256(data).hexdigest()

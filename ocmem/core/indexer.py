@@ -1,17 +1,18 @@
 """Files that were read -> chunks -> vectors -> rows, a window of files at a time."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, TypedDict
 
-from ocmem.core import chunker, embedder, embedding, fingerprint, utf16
+from ocmem.core import chunk_rows, embedder, embedding, fingerprint
 from ocmem.core.embedder import Embedder, Identity, Progress
 from ocmem.core.embedding import Embedding
 from ocmem.core.jobs import Ask
 from ocmem.core.scan import Clock
-from ocmem.core.store import Connection, rows, vectors
-from ocmem.core.store.rows import FtsRowids
+from ocmem.core.store import Connection, rows, vectors, writing
+from ocmem.core.store.writing import FtsRowids
 from ocmem.errors import EmbedderError, IndexUnavailable
 from ocmem.model import ChunkRow, SourceFile, SyncReport
 from ocmem.settings import Settings
@@ -24,45 +25,19 @@ _JOB_WINDOW_BYTES = 64_000_000  # no vectors are held meanwhile
 
 Log = Callable[[str], None]
 Read = tuple[SourceFile, int]  # a file, and when it was read
-Chunked = tuple[SourceFile, int, list[ChunkRow]]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunked:
+    """A file and the chunks to be written; those of `kept_ids` are in the index and stay."""
+
+    file: SourceFile
+    read_at: int
+    chunks: list[ChunkRow]
+    kept_ids: frozenset[str] = frozenset()
+
+
 Window = Sequence[Chunked]
-
-
-def rows_of(settings: Settings, identity: Identity, file: SourceFile) -> list[ChunkRow]:
-    """The rows that a file's text becomes."""
-    search = settings.search
-    chunks = chunker.chunks_of(file.text, tokens=search.chunk_tokens, overlap=search.chunk_overlap)
-    line_map = file.line_map
-    result = []
-    for chunk in chunker.worth_keeping(chunks, max_bytes=identity.max_bytes):
-        start, end = chunk.start_line, chunk.end_line
-        if line_map is not None:
-            start, end = (line_map[n - 1] if n <= len(line_map) else n for n in (start, end))
-        row = ChunkRow(
-            id="",
-            path=file.path,
-            source=file.source,
-            start_line=start,
-            end_line=end,
-            hash=utf16.sha256(chunk.text),
-            model="",
-            text=chunk.text,
-        )
-        result.append(renamed(row, identity.model))
-    return result
-
-
-def renamed(row: ChunkRow, model: str) -> ChunkRow:
-    """The row as a chunk of that model: its id depends on it."""
-    id = fingerprint.chunk_id(
-        source=row.source,
-        path=row.path,
-        start_line=row.start_line,
-        end_line=row.end_line,
-        text_hash=row.hash,
-        model=model,
-    )
-    return replace(row, id=id, model=model)
 
 
 def uses_cache(settings: Settings, identity: Identity) -> bool:
@@ -81,6 +56,11 @@ def request_groups(
         for group in positions
         for start in range(0, len(group), step)
     ]
+
+
+class _How(TypedDict):
+    with_fts: bool
+    now_ms: int
 
 
 @dataclass(slots=True)
@@ -107,52 +87,130 @@ class Indexer:
 
     def index(self, files: Iterable[Read]) -> None:
         """Chunk, embed and write, a window at a time: memory stays bounded."""
-        chunked = (
-            (replace(file, text=""), read_at, rows_of(self.settings, self.identity, file))
-            for file, read_at in files
-        )
-        if self.batches is None:
-            for window in _windows(chunked, most=_WINDOW_BYTES):
-                self.write(window)
-            return
-        self.batches.begin(self)
-        for window in _windows(chunked, most=_JOB_WINDOW_BYTES):
-            held = self.batches.embed(self._asks(window))
-            ready = [each for each in window if held.isdisjoint(chunk.hash for chunk in each[2])]
-            self.left += len(window) - len(ready)
-            for part in _windows(ready, most=_WINDOW_BYTES):
+        if self.batches is not None:
+            self.batches.begin(self)
+        most = _WINDOW_BYTES if self.batches is None else _JOB_WINDOW_BYTES
+        for window in _windows(self._chunked(files, most), most=most):
+            for part in _windows(self._ready(window), most=_WINDOW_BYTES):
                 self.write(part)
 
     def write(self, window: Window) -> None:
         """Each file in a transaction of its own."""
-        known = self._vectors(window)
+        known = self._vectors([each.chunks for each in window])
+        for each in window:
+            chunks = [(chunk, known.get(chunk.hash, embedding.EMPTY)) for chunk in each.chunks]
+            with self.db.transaction():
+                if each.kept_ids:
+                    new_ids = {chunk.id for chunk in each.chunks}
+                    self._write_rest(each, chunks, all_ids=each.kept_ids | new_ids)
+                else:
+                    writing.write_file(
+                        self.db,
+                        each.file,
+                        chunks,
+                        fts_rowids=self.fts_rowids.of(each.file.path),
+                        stamped_at_ns=each.read_at,
+                        **self._how(),
+                    )
+            self.report.changed_paths.append(each.file.path)
+        self.in_hand.clear()
+
+    def _chunked(self, files: Iterable[Read], most: int) -> Iterator[Chunked]:
+        """Files with their chunks, but for those that have too many: they are written here."""
+        for file, read_at in files:
+            parts = chunk_rows.parts_of(
+                chunk_rows.rows_of(self.settings, self.identity, file), most=most
+            )
+            first, second = next(parts, []), next(parts, None)
+            bare = replace(file, text="", turns=None)
+            if second is not None:
+                self._index_large(Chunked(bare, read_at, []), chain([first, second], parts))
+            elif file.source == "sessions":
+                # It only grows, so what is there can stay. A note's rows are all written anew,
+                # as the reference does: their order decides between equal scores.
+                present = writing.chunk_ids(self.db, file.path, file.source)
+                new = [chunk for chunk in first if chunk.id not in present]
+                kept = frozenset(chunk.id for chunk in first if chunk.id in present)
+                yield Chunked(bare, read_at, new, kept)
+            else:
+                yield Chunked(bare, read_at, first)
+
+    def _ready(self, window: Window) -> list[Chunked]:
+        """Without the files whose vectors are under way in a batch job."""
+        if self.batches is None:
+            return list(window)
+        held = self.batches.embed(self._asks([each.chunks for each in window]))
+        ready = [each for each in window if held.isdisjoint(chunk.hash for chunk in each.chunks)]
+        self.left += len(window) - len(ready)
+        return ready
+
+    def _index_large(self, whole: Chunked, parts: Iterable[list[ChunkRow]]) -> None:
+        """A file that is too large for one transaction, part by part.
+
+        It counts as changed until the last part is there: a killed run is continued.
+        """
+        file = whole.file
+        present = writing.chunk_ids(self.db, file.path, file.source)
+        all_ids: set[str] = set()
+        is_held = False
+        for part in parts:
+            own = {chunk.id: chunk for chunk in part if chunk.id not in all_ids}
+            all_ids.update(own)
+            new = [chunk for id, chunk in own.items() if id not in present]
+            if self.batches is not None:
+                is_held = bool(self.batches.embed(self._asks([new]))) or is_held
+            if is_held:
+                continue
+            for some in chunk_rows.parts_of(new, most=_WINDOW_BYTES):
+                known = self._vectors([some])
+                chunks = [(chunk, known.get(chunk.hash, embedding.EMPTY)) for chunk in some]
+                with self.db.transaction():
+                    writing.write_part(self.db, file, chunks, **self._how())
+                self.in_hand.clear()
+        if is_held:
+            self.left += 1
+            return
+        with self.db.transaction():
+            self._write_rest(whole, [], all_ids=all_ids)
+        self.report.changed_paths.append(file.path)
+
+    def _write_rest(
+        self, each: Chunked, chunks: list[tuple[ChunkRow, Embedding]], *, all_ids: Set[str]
+    ) -> None:
+        writing.write_rest(
+            self.db,
+            each.file,
+            chunks,
+            all_ids=all_ids,
+            fts_rowids=self.fts_rowids.by_id(each.file.path),
+            stamped_at_ns=each.read_at,
+            **self._how(),
+        )
+
+    def _how(self) -> "_How":
+        return {
+            "with_fts": self.settings.search.query.hybrid,
+            "now_ms": self.clock_ns() // 1_000_000,
+        }
+
+    def _vectors(self, groups: Sequence[list[ChunkRow]]) -> dict[str, Embedding]:
+        """A vector for every chunk, by file, and a table that can take them."""
+        known = self._embedded(groups)
         sizes = {vector.dims for vector in known.values() if vector.blob}
         if self.db.has_vectors and sizes and vectors.dims_of(self.db) not in sizes:
             with self.db.transaction():
                 vectors.ensure_table(self.db, *sizes)
-        for file, read_at, chunks in window:
-            with self.db.transaction():
-                rows.write_file(
-                    self.db,
-                    file,
-                    [(chunk, known.get(chunk.hash, embedding.EMPTY)) for chunk in chunks],
-                    with_fts=self.settings.search.query.hybrid,
-                    fts_rowids=self.fts_rowids.of(file.path),
-                    now_ms=self.clock_ns() // 1_000_000,
-                    stamped_at_ns=read_at,
-                )
-            self.report.changed += 1
-        self.in_hand.clear()
+        return known
 
-    def _vectors(self, window: Window) -> dict[str, Embedding]:
-        """A vector for every chunk of the window, from the cache or from the provider."""
+    def _embedded(self, groups: Sequence[list[ChunkRow]]) -> dict[str, Embedding]:
+        """From the cache or from the provider."""
         if not self.identity.has_vectors:
             return {}
-        hashes = [chunk.hash for _, _, chunks in window for chunk in chunks]
+        hashes = [chunk.hash for chunks in groups for chunk in chunks]
         known = self._cached(hashes)
         jobs = self._from_jobs
         self.report.cached += sum(digest in known for digest in hashes if digest not in jobs)
-        missing = self._missing(window, set(known))
+        missing = self._missing(groups, set(known))
         if not missing:
             return known
         total = sum(map(len, missing))
@@ -188,10 +246,10 @@ class Indexer:
         # From before the model behind the URL changed: of no use beside the others.
         return {digest: vector for digest, vector in known.items() if vector.dims == self.dims}
 
-    def _missing(self, window: Window, known: set[str]) -> list[list[ChunkRow]]:
+    def _missing(self, groups: Sequence[list[ChunkRow]], known: set[str]) -> list[list[ChunkRow]]:
         """What to ask for, one request each. The reference groups paid calls file by file."""
         per_file: list[list[ChunkRow]] = []
-        for _, _, chunks in window:
+        for chunks in groups:
             new = [c for c in {c.hash: c for c in chunks}.values() if c.hash not in known]
             known.update(chunk.hash for chunk in new)
             if new:
@@ -204,10 +262,10 @@ class Indexer:
         most = self.settings.search.remote.max_items
         return request_groups(chunks, group_bytes=self.connect().group_bytes, most=most)
 
-    def _asks(self, window: Window) -> dict[str, Ask]:
-        """What the window lacks, by hash, as lines of a batch job."""
+    def _asks(self, groups: Sequence[list[ChunkRow]]) -> dict[str, Ask]:
+        """What is lacking, by hash, as lines of a batch job."""
         asks: dict[str, Ask] = {}
-        for _, _, chunks in window:
+        for chunks in groups:
             for position, chunk in enumerate(chunks):
                 if chunk.hash not in asks:
                     asks[chunk.hash] = Ask(_custom_id(chunk, position), chunk.text)
@@ -260,7 +318,7 @@ def _windows(files: Iterable[Chunked], *, most: int) -> Iterator[list[Chunked]]:
     size = 0
     for each in files:
         window.append(each)
-        size += sum(len(chunk.text) for chunk in each[2])
+        size += sum(len(chunk.text) for chunk in each.chunks)
         if size >= most:
             yield window
             window, size = [], 0

@@ -75,8 +75,9 @@ def _found(scan: Scan, file: FoundFile, chunks: dict[tuple[str, str], int]) -> L
         state = "indexed"
     else:
         try:
-            digest = files.read(file).hash
-            state = "new" if row is None else "indexed" if row.hash == digest else "changed"
+            with files.opened(file) as read:
+                is_same = row is not None and row.hash == read.hash
+            state = "new" if row is None else "indexed" if is_same else "changed"
         except OSError:
             state = "unreadable"
     return _with_stamp(file.path, file.source, state, count, file.stamp)

@@ -1,8 +1,9 @@
 """Files against index: which changed, which are gone, which only seem to be."""
 
+import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ocmem.core import files
 from ocmem.core.files import Discovery
@@ -31,16 +32,20 @@ class Scan:
         """Files whose text differs from the index (or all), each with the time it was read."""
         for found in self.found.files:
             row = self.known.get((found.source, found.path))
-            if not everything and row is not None and is_untouched(row, found.stamp):
+            if not everything and not self._is_touched(found):
                 continue
             read_at = clock_ns()
-            source = self._read(found)
-            if source is None:
-                continue
-            if not everything and row is not None and row.hash == source.hash:
-                self.restamped.append((source, read_at))
-                continue
-            yield source, read_at
+            with self._opened(found) as source:
+                if source is None:
+                    continue
+                if not everything and row is not None and row.hash == source.hash:
+                    self.restamped.append((replace(source, text="", turns=None), read_at))
+                    continue
+                yield source, read_at
+
+    def may_differ(self) -> bool:
+        """Whether files must be read to know more; nothing is read yet."""
+        return any(map(self._is_touched, self.found.files))
 
     def gone(self) -> list[tuple[Source, str]]:
         """Indexed files that were deleted, as far as one can tell; call after `changed`."""
@@ -71,18 +76,29 @@ class Scan:
             kept.append(Issue(text))
         return [*self.found.issues, *kept]
 
-    def _read(self, found: FoundFile) -> SourceFile | None:
-        try:
-            return files.read(found)
-        except FileNotFoundError:
-            self.vanished.add((found.source, found.path))
-        except OSError as error:
-            self.unreadable.add((found.source, found.path))
-            shown = self.settings.shown(found.location)
-            known = {issue.message for issue in self.found.issues}
-            if not any(text.startswith(f"{shown} not readable") for text in known):
-                self.found.issues.append(Issue(f"{shown} not readable ({files.error_code(error)})"))
-        return None
+    def _is_touched(self, found: FoundFile) -> bool:
+        row = self.known.get((found.source, found.path))
+        return row is None or not is_untouched(row, found.stamp)
+
+    @contextlib.contextmanager
+    def _opened(self, found: FoundFile) -> Iterator[SourceFile | None]:
+        """The file, or None where it went away or cannot be read, which is noted."""
+        with contextlib.ExitStack() as stack:
+            source = None
+            try:
+                source = stack.enter_context(files.opened(found))
+            except FileNotFoundError:
+                self.vanished.add((found.source, found.path))
+            except OSError as error:
+                self._note(found, error)
+            yield source
+
+    def _note(self, found: FoundFile, error: OSError) -> None:
+        self.unreadable.add((found.source, found.path))
+        shown = self.settings.shown(found.location)
+        known = {issue.message for issue in self.found.issues}
+        if not any(text.startswith(f"{shown} not readable") for text in known):
+            self.found.issues.append(Issue(f"{shown} not readable ({files.error_code(error)})"))
 
     def _refuge(self, key: tuple[Source, str]) -> str | None:
         """The unreachable folder that a path lies in, if any."""

@@ -114,6 +114,7 @@ CHUNK_IDS_OF_FILE: Final = "SELECT id FROM chunks WHERE path = :path AND +source
 CHUNKS_OF_FILE: Final = f"""
     SELECT {CHUNK_COLUMNS} FROM chunks WHERE path = :path AND +source = :source ORDER BY rowid
 """
+DELETE_CHUNK: Final = "DELETE FROM chunks WHERE id = :id"
 DELETE_CHUNKS_OF_FILE: Final = "DELETE FROM chunks WHERE path = :path AND +source = :source"
 COUNT_CHUNKS: Final = "SELECT source, count(*) FROM chunks GROUP BY source"
 COUNT_CHUNKS_BY_FILE: Final = "SELECT source, path, count(*) FROM chunks GROUP BY source, path"
@@ -146,7 +147,7 @@ PUT_FTS: Final = """
     INSERT INTO chunks_fts (text, id, path, source, model, start_line, end_line)
     VALUES (:text, :id, :path, :source, :model, :start_line, :end_line)
 """
-FTS_ROWIDS: Final = "SELECT rowid, path FROM chunks_fts"
+FTS_ROWIDS: Final = "SELECT rowid, path, id FROM chunks_fts"
 DELETE_FTS: Final = "DELETE FROM chunks_fts WHERE rowid = :rowid AND path = :path"
 SEARCH_FTS: Final = """
     SELECT id, bm25(chunks_fts) AS rank FROM chunks_fts

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ocmem.core import embedder, freshness, indexer, jobs, sql, substitute
+from ocmem.core import chunk_rows, embedder, freshness, indexer, jobs, sql, substitute
 from ocmem.core.embedder import Embedder, Identity, Notice, Progress, no_notice
 from ocmem.core.embedding import Embedding
-from ocmem.core.indexer import Indexer, Read
+from ocmem.core.indexer import Chunked, Indexer, Read
 from ocmem.core.jobs import Batching
 from ocmem.core.scan import Clock, Scan
-from ocmem.core.store import Connection, derived, open_existing, rows, swap, vectors
-from ocmem.core.store.rows import FtsRowids
+from ocmem.core.store import Connection, derived, open_existing, rows, swap, vectors, writing
+from ocmem.core.store.writing import FtsRowids
 from ocmem.errors import EmbedderError, IndexDamaged, IndexMoved, IndexReadOnly, IndexUnavailable
 from ocmem.model import IndexMeta, Issue, Source, SourceFile, Stamp, SyncReport
 from ocmem.settings import Settings
@@ -26,7 +26,6 @@ OWN_CACHE_ENTRIES = 50_000
 MOVED_RETRIES = 12  # a program that does nothing but swap files in must not win
 PROBE = "ping"
 GAVE_UP = "search gave up"  # when a search last ran out of time for its own sync
-_NO_HASH = ""  # differs from every file's: what carries it is read again when it can be
 
 
 def no_progress(label: str, done: int, total: int) -> None: ...
@@ -165,13 +164,13 @@ class Sync:
         if scan.restamped:
             with db.transaction():
                 for file, read_at in scan.restamped:
-                    rows.write_stamp(db, file.path, file.hash, file.stamp, stamped_at_ns=read_at)
+                    writing.write_stamp(db, file.path, file.hash, file.stamp, stamped_at_ns=read_at)
         dims = vectors.dims_of(db) if db.has_vectors else meta.vector_dims
         updated = replace(meta, sources=tuple(sorted(sources)), vector_dims=dims)
         if updated != replace(meta, sources=tuple(sorted(meta.sources))):
             with db.transaction():
                 rows.write_meta(db, updated)
-        self.report.removed = len(removed)
+        self.report.removed_paths = [path for _, path in removed]
         self._finish(db, scan)
 
     def _remove(
@@ -179,7 +178,7 @@ class Sync:
     ) -> list[tuple[Source, str]]:
         for source, path in gone:
             with db.transaction():
-                rows.remove_file(db, path, source, fts_rowids=fts_rowids.of(path))
+                writing.remove_file(db, path, source, fts_rowids=fts_rowids.of(path))
         return gone
 
     # --- full ------------------------------------------------------------------------------------
@@ -243,7 +242,7 @@ class Sync:
         everything = scan.changed(self.clock_ns, everything=True)
         work.index(_counted(everything, scan, self.progress))
         if work.left:
-            self.report.changed = 0
+            self.report.changed_paths = []
             self._count(db if live is None else live, scan)
             return False
         if live is not None:
@@ -265,7 +264,8 @@ class Sync:
             )
         if keeps_cache and search.cache_max_entries is not None:
             rows.prune_cache(db, search.cache_max_entries)
-        self.report.removed = len(scan.gone()) if live is not None else 0
+        if live is not None:
+            self.report.removed_paths = [path for _, path in scan.gone()]
         self._finish(db, scan)
         return True
 
@@ -287,9 +287,9 @@ class Sync:
             stamp = Stamp(size, round(mtime * 1e6), 0, 0)
             model = self.identity.model
             chunks = rows.chunks_of_file(live, path, source)
-            file = SourceFile(path, source, stamp, "", digest if is_cut_alike else _NO_HASH)
-            work.write([(file, 0, [indexer.renamed(chunk, model) for chunk in chunks])])
-            self.report.changed -= 1
+            file = SourceFile(path, source, stamp, "", digest if is_cut_alike else writing.NO_HASH)
+            work.write([Chunked(file, 0, [chunk_rows.renamed(chunk, model) for chunk in chunks])])
+            self.report.changed_paths.pop()
 
     # --- both ------------------------------------------------------------------------------------
 

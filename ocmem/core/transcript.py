@@ -1,43 +1,83 @@
-"""A session transcript (JSON lines) -> its spoken turns, flattened and redacted."""
+"""A session transcript (JSON lines) -> its spoken turns, flattened and redacted, one at a time."""
 
+import hashlib
 import json
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
 
 from ocmem.core import utf16
 from ocmem.core.redact import redact
 
+Turn = tuple[int, str]  # its line in the transcript, from 1, and what was said
+
+MOST_LINE_BYTES = 32 * 1024 * 1024  # a longer line is passed over: nobody says that much
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
+_ROLES = (b'"user"', b'"assistant"')
+_ESCAPE = b"\\u00"  # a role might be spelled with it
 
 
-def flatten(lines: Iterable[bytes]) -> tuple[str, list[int]]:
-    """The turns, one a line, and for each of them its line number in the transcript."""
-    turns: list[str] = []
-    line_map: list[int] = []
+class Transcript:
+    """The turns of an open file, up to the length that it had when it was opened.
+
+    It may grow meanwhile: whoever goes through it twice meets the same turns.
+    """
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self._file = file
+        self._size = size
+
+    def __iter__(self) -> Iterator[Turn]:
+        self._file.seek(0)
+        return turns(self._lines())
+
+    def _lines(self) -> Iterator[bytes]:
+        left = self._size
+        while left > 0 and (line := self._file.readline(min(left, MOST_LINE_BYTES + 1))):
+            left -= len(line)
+            if len(line) <= MOST_LINE_BYTES:
+                yield line
+                continue
+            while left > 0 and line and not line.endswith(b"\n"):
+                line = self._file.readline(min(left, 1 << 20))
+                left -= len(line)
+            yield b""
+
+
+def turns(lines: Iterable[bytes]) -> Iterator[Turn]:
+    """What was spoken. Blank, torn and foreign lines are no turns, but they are counted."""
     for number, line in enumerate(lines, start=1):
         turn = _turn(line)
         if turn is not None:
-            turns.append(turn)
-            line_map.append(number)
-    return "\n".join(turns), line_map
+            yield number, turn
 
 
-def content_hash(text: str, line_map: list[int]) -> str:
-    """The hash that decides whether a transcript changed."""
-    return utf16.sha256(f"{text}\n{','.join(map(str, line_map))}")
+def content_hash(spoken: Iterable[Turn]) -> str:
+    """The hash that decides whether a transcript changed: of the turns, and of their places."""
+    digest = hashlib.sha256()
+    numbers = array("Q")
+    for number, turn in spoken:
+        digest.update(utf16.well_formed(f"\n{turn}" if numbers else turn).encode())
+        numbers.append(number)
+    digest.update(f"\n{','.join(map(str, numbers))}".encode())
+    return digest.hexdigest()
 
 
 def _turn(line: bytes) -> str | None:
+    # Most of a transcript is what tools said: megabytes that need not be parsed.
+    if not any(role in line for role in _ROLES) and _ESCAPE not in line:
+        return None
     try:
         record = json.loads(line.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
-        return None  # blank, torn or foreign lines are no turns
+        return None
     message = record.get("message") if isinstance(record, dict) else None
     if not isinstance(message, dict) or record.get("type") != "message":
         return None
     role = message.get("role")
     speaker = _SPEAKERS.get(role) if isinstance(role, str) else None
-    said = _said(message.get("content"))
-    return f"{speaker}: {redact(said)}" if speaker and said else None
+    said = _said(message.get("content")) if speaker else ""
+    return f"{speaker}: {redact(said)}" if said else None
 
 
 def _said(content: object) -> str:

@@ -13,6 +13,7 @@ JS_WHITESPACE = (
     "\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_SEPARATORS = "\x1c\x1d\x1e\x1f"  # white space to Python only
 _WHITESPACE_RUN = re.compile(f"[{JS_WHITESPACE}]+")
 
 
@@ -65,4 +66,6 @@ def trim(text: str) -> str:
 
 def collapse(text: str) -> str:
     """Every run of white space as one space, none at the ends."""
+    if text.isascii() and not any(separator in text for separator in _SEPARATORS):
+        return " ".join(text.split())
     return _WHITESPACE_RUN.sub(" ", text).strip(" ")

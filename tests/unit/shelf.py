@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ocmem.core import embedding, sql
-from ocmem.core.store import Connection, derived, rows, vectors
+from ocmem.core.store import Connection, derived, rows, vectors, writing
 from ocmem.model import Candidate, ChunkRow, Source, SourceFile, Stamp, Vector
 from tests.fake_provider.vectors import unit
 
@@ -37,7 +37,7 @@ class Shelf:
             row = ChunkRow(id, path, source, at + 1, at + 1, id, model, f"text {id}")
             chunks.append((row, embedding.from_values(vector)))
         with self.db.transaction():
-            rows.write_file(
+            writing.write_file(
                 self.db,
                 SourceFile(path, source, Stamp(0, 0, 0, 0), "", "h"),
                 chunks,

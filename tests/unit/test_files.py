@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ocmem.core.files import discover, extra_locations, is_plain_folder, read
-from ocmem.model import FoundFile, Stamp
+from ocmem.core.files import discover, extra_locations, is_plain_folder, opened
+from ocmem.model import FoundFile, SourceFile, Stamp
 from ocmem.settings import Overrides, Settings, resolve
 
 MEASURED_ORDER = [
@@ -306,6 +306,12 @@ def test_a_missing_sessions_folder_is_reported_and_its_rows_must_stay(workspace:
     assert "sessions directory missing" in found.issues[0].message
 
 
+def read(found: FoundFile) -> SourceFile:
+    """Everything that is to be had while the file is open."""
+    with opened(found) as file:
+        return file if file.turns is None else replace(file, turns=[*file.turns])
+
+
 @pytest.mark.parametrize(
     "data",
     [b"", b"\n", "é漢😀\n".encode(), b"\xef\xbb\xbf# T\r\nx\r\n", b"a\0b\n", b"no newline"],
@@ -347,7 +353,7 @@ def test_a_transcript_is_read_as_its_turns(tmp_path: Path) -> None:
 
     file = read(FoundFile("sessions/s.jsonl", "sessions", str(location), Stamp(0, 0, 0, 0)))
 
-    assert (file.text, file.line_map) == ("User: hi there", [2])
+    assert file.turns == [(2, "User: hi there")]
     assert file.hash == hashlib.sha256(b"User: hi there\n2").hexdigest()
 
 
@@ -357,7 +363,7 @@ def test_a_transcript_without_turns_has_the_hash_of_a_newline(tmp_path: Path) ->
 
     file = read(FoundFile("sessions/s.jsonl", "sessions", str(location), Stamp(0, 0, 0, 0)))
 
-    assert (file.text, file.line_map) == ("", [])
+    assert file.turns == []
     assert file.hash.startswith("01ba4719")
 
 

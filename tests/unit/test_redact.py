@@ -1,8 +1,12 @@
 """What looks like a credential is masked; everything else stays."""
 
-import pytest
+import re
 
-from ocmem.core.redact import redact, redact_known
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ocmem.core.redact import _FLAGS, _PATTERNS, _masked, redact, redact_known
 
 LONG = "abcdefghijklmnop1234"
 MEASURED = [
@@ -89,3 +93,18 @@ def test_a_known_secret_vanishes_whatever_it_looks_like() -> None:
     text = "401 for swordfish at swordfish.example, TOKEN=abc"
 
     assert redact_known(text, "swordfish", "") == "401 for *** at ***.example, TOKEN=***"
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    before=st.text(max_size=5),
+    secret=st.sampled_from(_PATTERNS).flatmap(
+        lambda pattern: st.from_regex(re.compile(pattern, _FLAGS))
+    ),
+)
+def test_no_rule_is_passed_over_for_the_sake_of_speed(before: str, secret: str) -> None:
+    by_every_rule = before + secret
+    for pattern in _PATTERNS:
+        by_every_rule = re.sub(pattern, _masked, by_every_rule, flags=_FLAGS)
+
+    assert redact(before + secret) == by_every_rule

@@ -1,18 +1,25 @@
 """Transcripts become one line a spoken turn, with a way back to their own lines."""
 
+import io
 import json
+from collections.abc import Iterable
 
 import pytest
 
 from ocmem.core import utf16
 from ocmem.core.chunker import chunks_of
-from ocmem.core.transcript import content_hash, flatten
+from ocmem.core.transcript import MOST_LINE_BYTES, Transcript, content_hash, turns
 
 
 def said(role: str, content: object, kind: str = "message") -> bytes:
     return (
         json.dumps({"type": kind, "message": {"role": role, "content": content}}).encode() + b"\n"
     )
+
+
+def flatten(lines: Iterable[bytes]) -> tuple[str, list[int]]:
+    spoken = [*turns(lines)]
+    return "\n".join(turn for _, turn in spoken), [number for number, _ in spoken]
 
 
 def test_turns_are_numbered_by_their_place_in_the_transcript() -> None:
@@ -45,17 +52,17 @@ def test_turns_are_numbered_by_their_place_in_the_transcript() -> None:
 
 
 def test_the_hash_covers_the_text_and_the_line_numbers() -> None:
-    text, line_map = flatten([said("user", "a"), b"\n", said("assistant", "é")])
+    spoken = [*turns([said("user", "a"), b"\n", said("assistant", "é")])]
 
-    assert content_hash(text, line_map) == utf16.sha256("User: a\nAssistant: é\n1,3")
-    assert content_hash(text, [1, 2]) != content_hash(text, line_map)
+    assert content_hash(spoken) == utf16.sha256("User: a\nAssistant: é\n1,3")
+    assert content_hash([(1, "User: a"), (2, "Assistant: é")]) != content_hash(spoken)
 
 
 def test_a_transcript_without_usable_text_has_the_hash_of_a_newline() -> None:
-    text, line_map = flatten([b"", b"\n", said("system", "x"), said("user", [])])
+    spoken = [*turns([b"", b"\n", said("system", "x"), said("user", [])])]
 
-    assert (text, line_map) == ("", [])
-    assert content_hash(text, line_map).startswith("01ba4719c80b6fe9")
+    assert spoken == []
+    assert content_hash(spoken).startswith("01ba4719c80b6fe9")
 
 
 @pytest.mark.parametrize(
@@ -92,13 +99,54 @@ def test_invalid_bytes_become_replacement_characters() -> None:
 def test_half_an_emoji_survives_until_it_is_hashed() -> None:
     line = b'{"type":"message","message":{"role":"user","content":"\\ud83d"}}'
 
-    text, line_map = flatten([line])
+    spoken = [*turns([line])]
 
-    assert text == "User: \ud83d"
-    assert content_hash(text, line_map) == utf16.sha256("User: \ufffd\n1")
+    assert spoken == [(1, "User: \ud83d")]
+    assert content_hash(spoken) == utf16.sha256("User: \ufffd\n1")
 
 
 def test_a_private_key_over_many_lines_is_masked_as_one() -> None:
     pem = "-----BEGIN PRIVATE KEY-----\nMIIEvQ\nIBADAN\n-----END PRIVATE KEY-----"
 
     assert flatten([said("user", f"look:\n{pem}\ndone")])[0] == "User: look: *** done"
+
+
+def test_a_role_may_be_spelled_with_escapes() -> None:
+    line = b'{"type":"message","message":{"role":"\\u0075ser","content":"x"}}'
+
+    assert flatten([line]) == ("User: x", [1])
+
+
+def test_an_open_transcript_ends_where_it_ended_when_it_was_opened() -> None:
+    file = io.BytesIO(said("user", "a") + said("assistant", "b"))
+    spoken = Transcript(file, file.getbuffer().nbytes)
+    first = [*spoken]
+
+    file.seek(0, io.SEEK_END)
+    file.write(said("user", "c"))
+
+    assert first == [*spoken] == [(1, "User: a"), (2, "Assistant: b")]
+
+
+def test_a_line_that_is_still_being_written_is_no_turn_yet() -> None:
+    whole = said("user", "a") + said("assistant", "b")
+    torn = Transcript(io.BytesIO(whole), len(whole) - 5)
+
+    assert [*torn] == [(1, "User: a")]
+    assert [*Transcript(io.BytesIO(whole), len(whole) - 1)] == [
+        (1, "User: a"),
+        (2, "Assistant: b"),
+    ]
+
+
+@pytest.mark.parametrize("surplus", [0, 1, 3_000_000])
+def test_a_line_beyond_all_measure_is_passed_over_and_counted(surplus: int) -> None:
+    frame = len(said("user", ""))
+    most = said("user", "x" * (MOST_LINE_BYTES - frame))
+    long = said("user", "x" * (MOST_LINE_BYTES - frame + surplus))
+    data = long + said("user", "after")
+
+    numbers = [number for number, _ in Transcript(io.BytesIO(data), len(data))]
+
+    assert len(most) == MOST_LINE_BYTES
+    assert numbers == ([1, 2] if surplus == 0 else [2])

@@ -8,7 +8,7 @@ import contextlib
 import json
 
 from ocmem.core import cjk, embedding, sql
-from ocmem.core.store import rows, vectors
+from ocmem.core.store import rows, vectors, writing
 from ocmem.core.store.connection import Connection
 from ocmem.errors import IndexBusy, IndexMoved, IndexReadOnly
 
@@ -139,7 +139,7 @@ def _repair_fts(db: Connection, *, thorough: bool) -> None:
     with db.transaction():
         db.run_many(sql.DELETE_FTS, [{"rowid": rowid, "path": path} for rowid, path in surplus])
         for row in missing:
-            rows.put_fts(db, rows.chunk_row(row))
+            writing.put_fts(db, rows.chunk_row(row))
 
 
 def _repair_vec(db: Connection, *, thorough: bool) -> None:
@@ -153,4 +153,4 @@ def _repair_vec(db: Connection, *, thorough: bool) -> None:
         return
     with db.transaction():
         db.run_many(sql.DELETE_VEC, gone)
-        rows.put_vectors(db, fitting)
+        writing.put_vectors(db, fitting)

@@ -3,14 +3,14 @@
 import contextlib
 import json
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ocmem.core import embedding, jsjson, sql, utf16
+from ocmem.core import embedding, jsjson, sql
 from ocmem.core.embedding import Embedding
 from ocmem.core.store.connection import Connection, Row
 from ocmem.errors import IndexDamaged
-from ocmem.model import ChunkRow, FileRow, IndexMeta, Source, SourceFile, Stamp
+from ocmem.model import ChunkRow, FileRow, IndexMeta, Source, Stamp
 
 _HASHES_PER_READ = 400
 
@@ -130,119 +130,6 @@ def files_of(db: Connection, source: Source) -> dict[str, FileRow]:
     }
 
 
-def write_file(
-    db: Connection,
-    file: SourceFile,
-    chunks: Sequence[tuple[ChunkRow, Embedding]],
-    *,
-    with_fts: bool,
-    fts_rowids: Iterable[int],
-    now_ms: int,
-    stamped_at_ns: int,
-) -> None:
-    """Replace everything the index holds of one file. Runs inside the caller's transaction."""
-    remove_file(db, file.path, file.source, fts_rowids=fts_rowids)
-    written: dict[str, Embedding] = {}
-    for row, vector in chunks:
-        bound = {
-            "id": row.id,
-            "path": row.path,
-            "source": row.source,
-            "start_line": row.start_line,
-            "end_line": row.end_line,
-            "hash": row.hash,
-            "model": row.model,
-            "text": utf16.well_formed(row.text),
-        }
-        db.run(sql.PUT_CHUNK, {**bound, "embedding": vector.json, "updated_at": now_ms})
-        if row.id in written:  # a repeated piece of one long line; one row per id
-            continue
-        written[row.id] = vector
-        if with_fts:
-            put_fts(db, row)
-    if db.has_vectors and db.has_table("chunks_vec"):
-        put_vectors(db, written.items())
-    db.run(
-        sql.PUT_FILE,
-        {
-            "path": file.path,
-            "source": file.source,
-            "hash": file.hash,
-            "mtime": file.stamp.mtime_ms,
-            "size": file.stamp.size,
-        },
-    )
-    write_stamp(db, file.path, file.hash, file.stamp, stamped_at_ns=stamped_at_ns)
-
-
-def put_vectors(db: Connection, entries: Iterable[tuple[str, Embedding]]) -> None:
-    """Store vectors by chunk id; whatever was known of the length of a former one is forgotten."""
-    bound = [{"id": id, "embedding": vector.blob} for id, vector in entries if vector.blob]
-    ids = [{"id": each["id"]} for each in bound]
-    db.run_many(sql.DELETE_VEC, ids)  # vec0 cannot replace
-    db.run_many(sql.PUT_VEC, bound)
-    if db.has_table("ocmem_docs"):
-        db.run_many(sql.FORGET_LENGTH, ids)
-
-
-def put_fts(db: Connection, row: ChunkRow) -> None:
-    bound = {
-        "text": utf16.well_formed(row.text),
-        "id": row.id,
-        "path": row.path,
-        "source": row.source,
-        "model": row.model,
-        # As doubles: the reference binds all numbers so, and these columns have no affinity.
-        "start_line": float(row.start_line),
-        "end_line": float(row.end_line),
-    }
-    db.run(sql.PUT_FTS, bound)
-
-
-def write_stamp(
-    db: Connection, path: str, digest: str, stamp: Stamp, *, stamped_at_ns: int
-) -> None:
-    bound = {
-        "path": path,
-        "hash": digest,
-        "size": stamp.size,
-        "mtime_ns": stamp.mtime_ns,
-        "ctime_ns": stamp.ctime_ns,
-        "inode": _signed(stamp.inode),
-        "stamped_at_ns": stamped_at_ns,
-    }
-    db.run(sql.PUT_STAMP, bound)
-
-
-def remove_file(db: Connection, path: str, source: str, *, fts_rowids: Iterable[int]) -> None:
-    """Forget a file. Runs inside the caller's transaction."""
-    where = {"path": path, "source": source}
-    if db.has_vectors and db.has_table("chunks_vec"):
-        db.run_many(sql.DELETE_VEC, [{"id": id} for (id,) in db.rows(sql.CHUNK_IDS_OF_FILE, where)])
-    db.run_many(sql.DELETE_FTS, [{"rowid": rowid, "path": path} for rowid in fts_rowids])
-    db.run(sql.DELETE_CHUNKS_OF_FILE, where)
-    db.run(sql.DELETE_FILE, where)
-    db.run(sql.DELETE_STAMP, {"path": path})
-
-
-class FtsRowids:
-    """The keyword rows of files, looked up in one scan: the table has no index on the path."""
-
-    def __init__(self, db: Connection, known_paths: set[str]) -> None:
-        self._db = db
-        self._known_paths = known_paths
-        self._found: dict[str, list[int]] | None = None
-
-    def of(self, path: str) -> list[int]:
-        if path not in self._known_paths or not self._db.has_table("chunks_fts"):
-            return []
-        if self._found is None:
-            self._found = {}
-            for rowid, owner in self._db.rows(sql.FTS_ROWIDS):
-                self._found.setdefault(owner, []).append(rowid)
-        return self._found.get(path, [])
-
-
 def chunks_by_id(db: Connection, ids: Iterable[str]) -> dict[str, ChunkRow]:
     found = db.rows(sql.CHUNKS_BY_ID, {"ids": json.dumps(list(ids))})
     return {row[0]: chunk_row(row) for row in found}
@@ -321,8 +208,3 @@ def prune_cache(db: Connection, max_entries: int) -> None:
     if surplus > 0:
         with db.transaction():
             db.run(sql.PRUNE_CACHE, {"surplus": surplus})
-
-
-def _signed(number: int) -> int:
-    """An inode as SQLite can hold it: some file systems use all 64 bits."""
-    return number - (1 << 64) if number >= 1 << 63 else number
