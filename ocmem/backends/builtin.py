@@ -24,7 +24,7 @@ from ocmem.errors import (
     IndexUnavailable,
     OutOfTime,
 )
-from ocmem.model import Hit, SourceFile, SyncReport, Vector
+from ocmem.model import Hit, Source, SourceFile, SyncReport, Vector
 from ocmem.settings import Settings
 from ocmem.settings.address import shown_url
 
@@ -65,12 +65,19 @@ class BuiltinBackend:
     _is_slow: bool = False  # it took longer than a person should wait
 
     def index(
-        self, *, force: bool, wait_s: float, batching: Batching = jobs.AS_CONFIGURED
+        self,
+        *,
+        force: bool,
+        wait_s: float,
+        batching: Batching = jobs.AS_CONFIGURED,
+        only: tuple[Source, ...] = (),
+        command: str = "index",
     ) -> SyncReport:
         """Bring the index up to date; raises IndexBusy if another run holds it for `wait_s`."""
-        with lock.writing(self.settings.index_path, wait_s=wait_s, command="index"):
+        with lock.writing(self.settings.index_path, wait_s=wait_s, command=command):
             sync = self._sync()
             sync.batching = batching
+            sync.only = only
             report = sync.run(force=force)
         if report.embedded:
             substitute.strike_out(self.settings)
@@ -79,7 +86,7 @@ class BuiltinBackend:
     def search(self, wanted: Wanted, *, sync: bool) -> Answer:
         if wanted.keywords_only and embedder.identity_of(self.settings.provider).costs:
             sync = False  # who asks for keywords does not ask to pay
-        stale = self._sync_first() if sync else False
+        stale = self._sync_first(wanted.sources) if sync else False
         for _ in range(MOVED_RETRIES - 1):
             with contextlib.suppress(IndexMoved):
                 return self._answer(wanted, stale, sync=sync)
@@ -130,10 +137,11 @@ class BuiltinBackend:
 
     # --- sync before search ----------------------------------------------------------------------
 
-    def _sync_first(self) -> bool:
+    def _sync_first(self, sources: tuple[Source, ...]) -> bool:
         """Catch up as far as that is free and quick; True if the answer may be out of date."""
         sync = self._sync()
         sync.thorough = False
+        sync.only = sources
         with_index = False
         try:
             with_index, needed, affordable = self._outlook(sync)
@@ -216,8 +224,7 @@ class BuiltinBackend:
                 return True, True, False
             gave_up_ms = int(rows.state(db, GAVE_UP) or -SLOW_PROVIDER_REST_MS)
             rests = abs(self.clock_ns() // 1_000_000 - gave_up_ms) < SLOW_PROVIDER_REST_MS
-            sources = freshness.indexed_sources(self.settings, meta)
-            scan = freshness.scan_of(self.settings, db, sources)
+            scan = freshness.scan_of(self.settings, db, sync.only)
             if not sync.identity.costs and self._may_write() and scan.may_differ():
                 return True, True, True  # the run itself will see, and reads them once
             missing: set[str] = set()
@@ -275,8 +282,7 @@ class BuiltinBackend:
         )
 
     def _remedy(self) -> str:
-        option = self.settings.provider_option
-        return f"run: ocmem index{f' --provider {option}' if option else ''}"
+        return f"run: {self.settings.index_command}"
 
     # --- the query -------------------------------------------------------------------------------
 

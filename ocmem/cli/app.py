@@ -247,6 +247,10 @@ def index(
         ProviderName | None,
         typer.Option(help="The index that searches with this --provider use."),
     ] = None,
+    source: Annotated[
+        list[SourceName] | None,
+        typer.Option(help="Catch up with this source only, configured or not; may be repeated."),
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -266,16 +270,25 @@ def index(
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
 ) -> int:
     """Bring the index up to date with the files."""
+    sources = cast(tuple[Source, ...], tuple(source or ()))
     if dry_run:
         from ocmem.cli import dry_run as preview
 
-        return preview.run(force=force, provider=provider, batch=batch, as_json=json, given=ctx.obj)
+        return preview.run(
+            force=force,
+            provider=provider,
+            sources=sources,
+            batch=batch,
+            as_json=json,
+            given=ctx.obj,
+        )
     from ocmem.cli import index as command
 
     return command.run(
         force=force,
         waits=not no_wait,
         provider=provider,
+        sources=sources,
         batch=batch,
         as_json=json,
         given=ctx.obj,

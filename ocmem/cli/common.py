@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ocmem import settings as config
 from ocmem.errors import EmbedderError, OcmemError, UsageError
@@ -16,6 +16,7 @@ from ocmem.model import Source
 from ocmem.settings import Documents, Overrides, Settings
 
 Given = Mapping[str, Any]
+T = TypeVar("T")
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _PROGRESS_AFTER_S = 0.4
@@ -79,6 +80,8 @@ def _resolved(chosen: Overrides, found: Documents | None = None) -> Settings:
         chosen, os.environ, cwd=_cwd(), now_ms=time.time() * 1000, found=found
     )
     _check_folder(resolved)
+    if "sessions" in chosen.sources and resolved.is_folder:
+        raise UsageError("--source sessions: a folder of notes has no transcripts")
     for text in resolved.warnings:
         warn(text)
     return resolved
@@ -104,6 +107,21 @@ def tell_switch(settings: Settings, error: EmbedderError) -> None:
     """That another provider goes on, and why."""
     warn(str(error))
     warn(f"embeddings: switched to fallback provider ({settings.provider.id})")
+
+
+def with_fallback(
+    work: Callable[[Settings], T],
+    settings: Settings,
+    given: Given,
+    **options: Any,  # noqa: ANN401
+) -> tuple[Settings, T]:
+    """What comes of `work`, and the settings that it was done with: a fallback's, if need be."""
+    try:
+        return settings, work(settings)
+    except EmbedderError as error:
+        second = fallback(settings, given, error, **options)
+        tell_switch(second, error)
+        return second, work(second)
 
 
 def typed(text: str) -> str:

@@ -9,21 +9,28 @@ from ocmem.cli.common import Given
 from ocmem.core import tokens
 from ocmem.core.estimate import Estimate, estimate
 from ocmem.errors import IndexUnavailable, OcmemError
+from ocmem.model import Source
 from ocmem.settings import Settings
 from ocmem.settings.address import shown_url
 
 
 def run(
-    *, force: bool, provider: str | None, batch: bool | None, as_json: bool, given: Given
+    *,
+    force: bool,
+    provider: str | None,
+    sources: tuple[Source, ...],
+    batch: bool | None,
+    as_json: bool,
+    given: Given,
 ) -> int:
     code = 0
     entries: list[object] = []
-    for settings in common.each_agent(given, provider=provider):
+    for settings in common.each_agent(given, provider=provider, sources=sources):
         if not settings.search.enabled:
             print("Memory search disabled.", file=sys.stderr)
             continue
         try:
-            found = estimate(settings, force=force, batch=batch)
+            found = estimate(settings, force=force, batch=batch, only=sources)
         except IndexUnavailable as error:
             failure = f"Memory index failed ({settings.agent_id}): {error}"
             common.complain(OcmemError(failure, hint=error.hint))

@@ -10,8 +10,8 @@ from ocmem.cli.common import Given
 from ocmem.core import embedder, files
 from ocmem.core.indexer import Log
 from ocmem.core.jobs import Batching
-from ocmem.errors import EmbedderError, IndexBusy, OcmemError, SettingsError, UsageError
-from ocmem.model import Pending, SyncReport
+from ocmem.errors import IndexBusy, OcmemError, SettingsError, UsageError
+from ocmem.model import Pending, Source, SyncReport
 from ocmem.settings import Settings
 from ocmem.settings.address import shown_url
 
@@ -21,6 +21,7 @@ def run(
     force: bool,
     waits: bool,
     provider: str | None,
+    sources: tuple[Source, ...],
     batch: bool | None,
     as_json: bool,
     given: Given,
@@ -29,7 +30,7 @@ def run(
     batching = Batching(wanted=batch)
     code = 0
     entries: list[object] = []
-    for settings in common.each_agent(given, provider=provider):
+    for settings in common.each_agent(given, provider=provider, sources=sources):
         if not settings.search.enabled:
             print("Memory search disabled.", file=sys.stderr)
             continue
@@ -38,14 +39,17 @@ def run(
         try:
             log = common.log(given, as_json=as_json)
             index = partial(
-                _index, force=force, waits=waits, batching=batching, is_quiet=is_quiet, log=log
+                _index,
+                force=force,
+                waits=waits,
+                batching=batching,
+                only=sources,
+                is_quiet=is_quiet,
+                log=log,
             )
-            try:
-                report = index(settings)
-            except EmbedderError as error:
-                settings = common.fallback(settings, given, error, provider=provider)
-                common.tell_switch(settings, error)
-                report = index(settings)
+            settings, report = common.with_fallback(
+                index, settings, given, provider=provider, sources=sources
+            )
         except (SettingsError, UsageError):
             raise
         except OcmemError as error:
@@ -78,19 +82,20 @@ def _index(
     force: bool,
     waits: bool,
     batching: Batching,
+    only: tuple[Source, ...],
     is_quiet: bool,
     log: Log,
 ) -> SyncReport | None:
     progress = common.ProgressLine(is_quiet=is_quiet)
     backend = BuiltinBackend(settings, progress, log=log, notice=progress.notice)
     try:
-        return backend.index(force=force, wait_s=0, batching=batching)
+        return backend.index(force=force, wait_s=0, batching=batching, only=only)
     except IndexBusy as error:
         if not is_quiet:
             common.warn(f"{error}; {'waiting' if waits else 'nothing done'}")
         if not waits:
             return None
-        return backend.index(force=force, wait_s=math.inf, batching=batching)
+        return backend.index(force=force, wait_s=math.inf, batching=batching, only=only)
     finally:
         progress.clear()
 
@@ -128,9 +133,8 @@ def _headline(agent_id: str, report: SyncReport) -> str:
 
 
 def _advice(settings: Settings, pending: Pending) -> str:
-    option = f" --provider {settings.provider_option}" if settings.provider_option else ""
     more = f"; {_count(pending.waiting, 'more chunk')} to hand in" if pending.waiting else ""
-    return f"run ocmem index{option} later to fetch what is done{more}"
+    return f"run {settings.index_command} later to fetch what is done{more}"
 
 
 def _count(number: int, noun: str) -> str:

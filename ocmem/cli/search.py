@@ -85,8 +85,6 @@ def _options(typed: Typed) -> dict[str, Any]:
 
 
 def _answered(typed: Typed, given: Given, settings: Settings, *, alone: bool) -> Answered:
-    if "sessions" in typed.sources and settings.is_folder:
-        raise UsageError("--source sessions: a folder of notes has no transcripts")
     if not settings.search.enabled:
         print("Memory search disabled.", file=sys.stderr)
         return Answered(settings, None)

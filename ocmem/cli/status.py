@@ -88,12 +88,9 @@ def _index(settings: Settings, given: Given, log: Log) -> tuple[Settings, str | 
     how batch jobs went."""
     batch = BatchState()
     try:
-        try:
-            report = _run_index(settings, given, log)
-        except EmbedderError as error:
-            settings = common.fallback(settings, given, error)
-            common.tell_switch(settings, error)
-            report = _run_index(settings, given, log)
+        settings, report = common.with_fallback(
+            lambda chosen: _run_index(chosen, given, log), settings, given
+        )
         failure = "; ".join(issue.message for issue in report.issues if issue.serious)
         batch = report.batch
         hint = None

@@ -10,7 +10,7 @@ from ocmem.core.jobs import SERVICES
 from ocmem.core.scan import Clock
 from ocmem.core.store import Connection, open_existing, rows, writing
 from ocmem.core.tokens import ESTIMATE, counter_for
-from ocmem.model import ChunkRow, Issue, Pending, SourceFile
+from ocmem.model import ChunkRow, Issue, Pending, Source, SourceFile
 from ocmem.settings import Settings
 
 _PART_BYTES = 4_000_000  # of text that is held at once
@@ -36,9 +36,15 @@ class Estimate:
     issues: list[Issue] = field(default_factory=list)
 
 
-def estimate(settings: Settings, *, force: bool, batch: bool | None = None) -> Estimate:
-    """`batch`: with batch jobs or without, whatever the settings say."""
-    found = _estimated(settings, force=force)
+def estimate(
+    settings: Settings,
+    *,
+    force: bool,
+    batch: bool | None = None,
+    only: tuple[Source, ...] = (),
+) -> Estimate:
+    """`batch`: with batch jobs or without, whatever the settings say; `only`: as for `Sync`."""
+    found = _estimated(settings, force=force, only=only)
     found.pending = ledger.pending(settings)
     wants_jobs = settings.search.remote.batch.enabled if batch is None else batch
     if wants_jobs and settings.provider.id in SERVICES and settings.search.cache_enabled:
@@ -46,7 +52,7 @@ def estimate(settings: Settings, *, force: bool, batch: bool | None = None) -> E
     return found
 
 
-def _estimated(settings: Settings, *, force: bool) -> Estimate:
+def _estimated(settings: Settings, *, force: bool, only: tuple[Source, ...]) -> Estimate:
     identity = embedder.identity_of(settings.provider)
     db = open_existing(settings.index_path, "read")
     if db is None:
@@ -58,15 +64,22 @@ def _estimated(settings: Settings, *, force: bool) -> Estimate:
         if settings.search.vector_enabled and identity.has_vectors:
             db.load_vectors(settings.search.vector_extension_path)
         why = freshness.why_full(rows.read_meta(db), settings, identity, db)
-        return _estimate(settings, identity, db, why_full="--force" if force else why)
+        why = "--force" if force else why
+        return _estimate(settings, identity, db, why_full=why, only=only)
 
 
 def _estimate(
-    settings: Settings, identity: Identity, db: Connection | None, *, why_full: str | None
+    settings: Settings,
+    identity: Identity,
+    db: Connection | None,
+    *,
+    why_full: str | None,
+    only: tuple[Source, ...] = (),
 ) -> Estimate:
     found = Estimate(why_full=why_full)
     meta = None if db is None else rows.read_meta(db)
-    scan = freshness.scan_of(settings, db, freshness.indexed_sources(settings, meta))
+    sources = freshness.indexed_sources(settings, meta)
+    scan = freshness.scan_of(settings, db, sources if why_full else only or sources)
     counter = counter_for(identity.model) if settings.provider.endpoint else None
     if counter is not None:
         found.token_method = counter.method

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ocmem.core import embedder, ledger, sql
 from ocmem.core.embedder import Notice, no_notice
-from ocmem.core.freshness import differs, scan_of, why_full
+from ocmem.core.freshness import differs, indexed_sources, scan_of, why_full
 from ocmem.core.store import Connection, open_existing, rows, vectors
 from ocmem.errors import EmbedderError
 from ocmem.model import BatchState, Pending, Source
@@ -103,8 +103,9 @@ def _look_at_vectors(found: Health, db: Connection) -> None:
 def _count(found: Health, db: Connection | None) -> None:
     settings = found.settings
     counts = rows.counts(db) if db is not None else {}
+    meta = rows.read_meta(db) if db is not None else None
     is_changed = False
-    for source in settings.search.sources:
+    for source in indexed_sources(settings, meta):
         scan = scan_of(settings, db, [source])
         is_changed = (db is not None and differs(scan)) or is_changed
         seen = scan.found
@@ -120,7 +121,6 @@ def _count(found: Health, db: Connection | None) -> None:
         )
     if db is None:
         return
-    meta = rows.read_meta(db)
     identity = embedder.identity_of(settings.provider)
     is_stale = meta is None or why_full(meta, settings, identity, db) is not None
     found.is_dirty = is_stale or is_changed

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ocmem.core import files, sql
-from ocmem.core.freshness import scan_of
+from ocmem.core.freshness import indexed_sources, scan_of
 from ocmem.core.scan import Scan, is_untouched
 from ocmem.core.store import Connection, open_existing, rows
 from ocmem.model import FoundFile, Issue, Source, Stamp
@@ -43,7 +43,8 @@ def listing(settings: Settings) -> Listing:
 
 
 def _listing(settings: Settings, db: Connection | None) -> Listing:
-    scan = scan_of(settings, db, settings.search.sources, with_left_out=True)
+    meta = None if db is None else rows.read_meta(db)
+    scan = scan_of(settings, db, indexed_sources(settings, meta), with_left_out=True)
     chunks: dict[tuple[str, str], int] = {}
     if db is not None:
         chunks = {(source, path): n for source, path, n in db.rows(sql.COUNT_CHUNKS_BY_FILE)}

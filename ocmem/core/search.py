@@ -13,7 +13,7 @@ from ocmem.core.merge import Evidence, Yardstick
 from ocmem.core.ranker import Ranked
 from ocmem.core.store import Connection, derived, rows, vectors
 from ocmem.core.terms import Term
-from ocmem.model import Candidate, ChunkRow, Hit, Snippet, Vector
+from ocmem.model import Candidate, ChunkRow, Hit, Snippet, Source, Vector
 from ocmem.settings import Settings
 
 Mode = Literal["hybrid", "vector", "fts-only"]
@@ -35,7 +35,7 @@ class Wanted:
     strict: bool
     half_life_days: float | None
     mmr_lambda: float | None
-    sources: tuple[str, ...]
+    sources: tuple[Source, ...]
     snippet: str | None
     now_ms: float
     fills: bool = True  # free places go to the best of what lies below the floor

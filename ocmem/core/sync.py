@@ -47,11 +47,13 @@ class Sync:
     log: indexer.Log = no_log  # what is going on, for people who asked
     notice: Notice = no_notice  # what goes wrong on the way, for everybody
     batching: Batching = jobs.ONLY_LOOKING
+    only: tuple[Source, ...] = ()  # the sources to catch up with; all of them, if none is named
     report: SyncReport = field(default_factory=SyncReport)
     identity: Identity = field(init=False)
     _in_hand: dict[str, Embedding] = field(default_factory=dict)
     _batches: "Batches | None" = None
     _plain: int = 0  # texts embedded with plain requests
+    _is_forced: bool = False
 
     def __post_init__(self) -> None:
         self.identity = embedder.identity_of(self.settings.provider)
@@ -59,6 +61,7 @@ class Sync:
     def run(self, *, force: bool = False) -> SyncReport:
         """Bring the index up to date, or build it anew where its fingerprint does not fit."""
         started = time.monotonic()
+        self._is_forced = force
         if jobs.may_be_used(self.settings, self.batching):
             from ocmem.core import batch
 
@@ -152,7 +155,7 @@ class Sync:
 
     def _incremental(self, db: Connection, meta: IndexMeta) -> None:
         derived.mend_vector_table(db)
-        sources = freshness.indexed_sources(self.settings, meta)
+        sources = self.only or freshness.indexed_sources(self.settings, meta)
         scan = self._scan(db, sources)
         fts_rowids = FtsRowids(db, {path for _, path in scan.known})
         # First what is gone: that needs no provider, and must not be found while one is down.
@@ -166,7 +169,8 @@ class Sync:
                 for file, read_at in scan.restamped:
                     writing.write_stamp(db, file.path, file.hash, file.stamp, stamped_at_ns=read_at)
         dims = vectors.dims_of(db) if db.has_vectors else meta.vector_dims
-        updated = replace(meta, sources=tuple(sorted(sources)), vector_dims=dims)
+        together = tuple(sorted({*sources, *meta.sources}))
+        updated = replace(meta, sources=together, vector_dims=dims)
         if updated != replace(meta, sources=tuple(sorted(meta.sources))):
             with db.transaction():
                 rows.write_meta(db, updated)
@@ -236,7 +240,9 @@ class Sync:
             with contextlib.suppress(IndexUnavailable):
                 swap.borrow_cache(db, self.settings.paid_index, identity.cache_key)
         meta = rows.read_meta(live) if live is not None else None
-        sources = freshness.indexed_sources(self.settings, meta)
+        # Who names sources and asks for a new index does not ask for those of the old one.
+        is_choice = self._is_forced and bool(self.only)
+        sources = freshness.indexed_sources(self.settings, None if is_choice else meta)
         scan = self._scan(live, sources)
         work = self._indexer(db, mirror=live, fts_rowids=FtsRowids(db, set()), dims=dims)
         everything = scan.changed(self.clock_ns, everything=True)
@@ -378,5 +384,6 @@ def _is_populated(db: Connection | None) -> bool:
 def _counted(reads: Iterable[Read], scan: Scan, progress: Progress) -> Iterator[Read]:
     total = len(scan.found.files)
     for done, read in enumerate(reads, start=1):
-        progress("Indexing memory files…", done, total)
+        label = "Indexing session files…" if read[0].turns else "Indexing memory files…"
+        progress(label, done, total)
         yield read

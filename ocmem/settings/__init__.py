@@ -49,7 +49,7 @@ class Settings:
     paid_index: Path | None  # OpenClaw's file beside an own one: what it paid for may be reused
     search: MemorySearch
     provider: ProviderChoice
-    provider_option: str | None  # the provider was chosen on the command line
+    options: tuple[str, ...]  # of the command line, that lead to this index and no other
     citations: str
     backend: str
     offline: bool
@@ -59,6 +59,11 @@ class Settings:
     layers: tuple[Layer, ...] = field(repr=False)
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()  # worth knowing only for those who look at the settings
+
+    @property
+    def index_command(self) -> str:
+        """What a person has to run to bring this index up to date."""
+        return " ".join(("ocmem index", *self.options))
 
     @property
     def config_file(self) -> Path:
@@ -179,7 +184,10 @@ def resolve(
         paid_index=paid_index,
         search=search,
         provider=choice,
-        provider_option=overrides.provider,
+        options=(
+            *(("--provider", overrides.provider) if overrides.provider else ()),
+            *(word for name in added for word in ("--source", name)),
+        ),
         citations=memory.get("citations") or "auto",
         backend=memory.get("backend") or "builtin",
         offline=overrides.offline,
