@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from typing import Annotated, Any, cast
 
 import typer
@@ -122,9 +123,12 @@ def _with_globals(function: Callable[..., int | None]) -> Callable[..., int | No
     return wrapped
 
 
-def _command(function: Callable[..., int | None]) -> Callable[..., int | None]:
+def _command(
+    function: Callable[..., int | None], *, of: typer.Typer = app, name: str | None = None
+) -> Callable[..., int | None]:
     """Make a command of `function`. Words too many are left to `_check_count`."""
-    return app.command(context_settings={"allow_extra_args": True})(_with_globals(function))
+    made = of.command(name, context_settings={"allow_extra_args": True})
+    return made(_with_globals(function))
 
 
 def _check_count(ctx: typer.Context) -> None:
@@ -140,8 +144,10 @@ def _check_count(ctx: typer.Context) -> None:
 
 def with_value(option: str) -> str:
     """An option and the name of its value, as the help shows them: `--agent <id>`."""
-    root: Any = typer.main.get_command(app)
-    params = [param for command in (root, *root.commands.values()) for param in command.params]
+    commands: list[Any] = [typer.main.get_command(app)]
+    for command in commands:
+        commands += getattr(command, "commands", {}).values()
+    params = [param for command in commands for param in command.params]
     named = (param.metavar for param in params if option in param.opts and param.metavar)
     return f"{option} {next(named, '<value>')}"
 
@@ -364,3 +370,48 @@ def config(
     from ocmem.cli import config as command
 
     return command.run(what, as_json=json, export=export, only_set=changed, given=ctx.obj)
+
+
+_sessions = typer.Typer(
+    help="List the agent's chats, or write one down.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
+)
+app.add_typer(_sessions, name="sessions")
+
+
+@_sessions.callback()
+@_with_globals
+def sessions(ctx: typer.Context) -> int | None:
+    """List the agent's chats, or write one down."""
+    return None
+
+
+@partial(_command, of=_sessions, name="list")
+def sessions_list(
+    ctx: typer.Context,
+    archived: Annotated[
+        bool, typer.Option("--archived", help="Also transcripts that were reset or deleted.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+) -> int:
+    """List chats and transcripts, the latest first."""
+    from ocmem.cli import sessions as command
+
+    return command.list_all(archived=archived, as_json=json, given=ctx.obj)
+
+
+@partial(_command, of=_sessions, name="export")
+def sessions_export(
+    ctx: typer.Context,
+    session: Annotated[str, typer.Argument(help="Session key or id, or a transcript.")],
+    messages: Annotated[
+        int | None,
+        typer.Option(metavar="<n>", help="How many messages, the last ones (default 15)."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+) -> int:
+    """Print the Markdown that the session-memory hook would write."""
+    from ocmem.cli import sessions as command
+
+    return command.export(session, messages=messages, as_json=json, given=ctx.obj)

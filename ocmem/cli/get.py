@@ -23,11 +23,13 @@ def run(path: str, *, start: int | None, lines: int | None, as_json: bool, given
     excerpt = reader.read_lines(settings, path, start=start, count=lines)
     if start is not None and start > excerpt.total_lines:
         common.warn(f"{excerpt.path} has only {excerpt.total_lines} lines")
+    elif excerpt.is_transcript and not excerpt.text:
+        common.warn(f"nothing is said in these lines of {excerpt.path}")
     if as_json:
         print(wire.excerpt(excerpt))
     else:
         is_tty = sys.stdout.isatty()
         sys.stdout.write(common.harmless(excerpt.text) if is_tty else excerpt.text)
-        if is_tty and not excerpt.text.endswith("\n"):
+        if (is_tty or (excerpt.is_transcript and excerpt.text)) and not excerpt.text.endswith("\n"):
             print()
     return 0

@@ -13,6 +13,8 @@ from ocmem.settings.address import shown_url
 if TYPE_CHECKING:  # a search has no use for what `get` and `ls` are made of
     from ocmem.core.listing import Listed
     from ocmem.core.reader import Excerpt
+    from ocmem.core.session_export import Export
+    from ocmem.core.session_files import Session
 
 document = jsjson.pretty
 
@@ -81,6 +83,46 @@ def listing(agent_id: str, files: Sequence["Listed"]) -> dict[str, Any]:
             for file in files
         ],
     }
+
+
+def sessions(agent_id: str, found: Sequence["Session"]) -> dict[str, Any]:
+    return {"agentId": agent_id, "sessions": [_session(each) for each in found]}
+
+
+def _session(session: "Session") -> dict[str, Any]:
+    entry, file = session.entry, session.file
+    fields: dict[str, Any] = {
+        "key": entry.key if entry else None,
+        "sessionId": session.session_id,
+        "updatedAt": session.updated_at_ms,
+        "transcript": file.path if file else None,
+        "size": file.size if file else None,
+    }
+    if entry is not None:
+        fields |= {
+            "chatType": entry.chat_type,
+            "channel": entry.channel,
+            "modelProvider": entry.provider,
+            "model": entry.model,
+            "contextTokens": entry.context_tokens,
+            "totalTokens": entry.total_tokens,
+            "totalTokensFresh": entry.is_fresh,
+            "compactionCount": entry.compaction_count,
+        }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def session_export(found: "Export") -> str:
+    fields = {
+        "text": found.markdown,
+        "fileName": found.file_name,
+        "key": found.key,
+        "sessionId": found.session_id,
+        "source": found.channel,
+        "messages": len(found.messages),
+        "transcript": str(found.location),
+    }
+    return document({name: value for name, value in fields.items() if value is not None})
 
 
 def report(settings: Settings, done: SyncReport) -> dict[str, Any]:

@@ -1,25 +1,30 @@
 """Which notes may be read by name, and the lines asked for. Nothing outside memory gets out."""
 
+import math
 import os
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ocmem.core import files, utf16
+from ocmem.core import files, session_files, utf16
 from ocmem.errors import NotReadable
 from ocmem.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Lines of a note, counted from 1; no lines at all have `end_line` before `start_line`."""
+    """Lines of a note, counted from 1; no lines at all have `end_line` before `start_line`.
+
+    Of a transcript, the turns that stand in those lines.
+    """
 
     text: str
     path: str  # as the index names the file
     start_line: int
     end_line: int
-    total_lines: int
+    total_lines: int  # of a transcript, as far as it was read
+    is_transcript: bool = False
 
 
 def read_lines(
@@ -31,6 +36,9 @@ def read_lines(
         raise NotReadable("no path given", hint=_hint(settings))
     if "\0" in asked:
         raise NotReadable("a path cannot hold a NUL character")
+    transcript = _transcript_name(settings, asked)
+    if transcript is not None:
+        return _read_turns(settings, transcript, start=start or 1, count=count)
     location = _location(settings, asked)
     try:
         data = _read(settings, asked, location)
@@ -49,6 +57,39 @@ def read_lines(
         start_line=first,
         end_line=first + len(wanted) - 1,
         total_lines=len(lines),
+    )
+
+
+def _transcript_name(settings: Settings, asked: str) -> str | None:
+    """The name of the transcript that is meant; None for everything else."""
+    folder = "" if settings.is_folder else f"{os.path.normpath(settings.sessions_dir)}/"
+    for prefix in (session_files.FOLDER, folder):
+        name = asked.removeprefix(prefix)
+        if prefix and name != asked and name.endswith(".jsonl") and "/" not in name:
+            return name
+    return None
+
+
+def _read_turns(settings: Settings, name: str, *, start: int, count: int | None) -> Excerpt:
+    """What was said in those lines of a transcript, one turn a line, as the index has it."""
+    if settings.is_folder:
+        raise NotReadable("a folder of notes has no transcripts")
+    last = math.inf if count is None else start + count - 1
+    turns: list[str] = []
+    with session_files.opened(settings.sessions_dir / name) as spoken:
+        for number, turn in spoken:
+            if number > last:
+                break
+            if number >= start:
+                turns.append(turn)
+        total = spoken.lines_read
+    return Excerpt(
+        text="\n".join(turns),
+        path=f"{session_files.FOLDER}{name}",
+        start_line=start,
+        end_line=max(start - 1, int(min(last, total))),
+        total_lines=total,
+        is_transcript=True,
     )
 
 
@@ -134,11 +175,6 @@ def _check_kind(asked: str, mode: int) -> None:
 
 def _refusal(settings: Settings, asked: str, location: str, *, is_inside: bool) -> NotReadable:
     inner = _below(os.path.normpath(settings.workspace), location) or location
-    is_transcript = inner.startswith("sessions/") or Path(location).is_relative_to(
-        settings.sessions_dir
-    )
-    if is_transcript and inner.endswith(".jsonl"):
-        return NotReadable(f"{asked} is a transcript; transcripts cannot be read with get yet")
     if (is_inside or inner == files.MEMORY_DIR) and Path(location).is_dir():
         return NotReadable(f"{asked} is a folder; name a file in it")
     if is_inside:

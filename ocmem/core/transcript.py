@@ -4,7 +4,7 @@ import hashlib
 import json
 from array import array
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from ocmem.core import utf16
 from ocmem.core.redact import redact
@@ -26,14 +26,18 @@ class Transcript:
     def __init__(self, file: BinaryIO, size: int) -> None:
         self._file = file
         self._size = size
+        self.lines_read = 0
 
     def __iter__(self) -> Iterator[Turn]:
-        self._file.seek(0)
-        return turns(self._lines())
+        return turns(self.lines())
 
-    def _lines(self) -> Iterator[bytes]:
+    def lines(self) -> Iterator[bytes]:
+        """The lines as they are; one that is too long to be a turn is empty."""
+        self._file.seek(0)
+        self.lines_read = 0
         left = self._size
         while left > 0 and (line := self._file.readline(min(left, MOST_LINE_BYTES + 1))):
+            self.lines_read += 1
             left -= len(line)
             if len(line) <= MOST_LINE_BYTES:
                 yield line
@@ -46,10 +50,18 @@ class Transcript:
 
 def turns(lines: Iterable[bytes]) -> Iterator[Turn]:
     """What was spoken. Blank, torn and foreign lines are no turns, but they are counted."""
+    for number, message in messages(lines):
+        said = _said(message.get("content"))
+        if said:
+            yield number, f"{_SPEAKERS[message['role']]}: {redact(said)}"
+
+
+def messages(lines: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """What users and assistants sent, as it is recorded, with the number of the line."""
     for number, line in enumerate(lines, start=1):
-        turn = _turn(line)
-        if turn is not None:
-            yield number, turn
+        message = _message(line)
+        if message is not None:
+            yield number, message
 
 
 def content_hash(spoken: Iterable[Turn]) -> str:
@@ -63,7 +75,7 @@ def content_hash(spoken: Iterable[Turn]) -> str:
     return digest.hexdigest()
 
 
-def _turn(line: bytes) -> str | None:
+def _message(line: bytes) -> dict[str, Any] | None:
     # Most of a transcript is what tools said: megabytes that need not be parsed.
     if not any(role in line for role in _ROLES) and _ESCAPE not in line:
         return None
@@ -75,9 +87,7 @@ def _turn(line: bytes) -> str | None:
     if not isinstance(message, dict) or record.get("type") != "message":
         return None
     role = message.get("role")
-    speaker = _SPEAKERS.get(role) if isinstance(role, str) else None
-    said = _said(message.get("content")) if speaker else ""
-    return f"{speaker}: {redact(said)}" if said else None
+    return message if isinstance(role, str) and role in _SPEAKERS else None
 
 
 def _said(content: object) -> str:

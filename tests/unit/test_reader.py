@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from ocmem.core import reader
-from ocmem.errors import NotReadable
+from ocmem.errors import NotReadable, SessionsError
 from ocmem.settings import Overrides, Settings, resolve
+from tests.unit.chats import header, line
 
 
 @pytest.fixture
@@ -146,12 +147,73 @@ def test_a_refusal_says_what_is_the_matter(settings: Settings, path: str, messag
     assert str(refusal(settings, path)) == message
 
 
-def test_transcripts_are_refused_by_name(settings: Settings) -> None:
-    said = "is a transcript; transcripts cannot be read with get yet"
-    absolute = str(settings.sessions_dir / "s.jsonl")
+@pytest.fixture
+def transcript(home: Path) -> Path:
+    folder = home / ".openclaw" / "agents" / "main" / "sessions"
+    folder.mkdir(parents=True)
+    path = folder / "s 1.jsonl"
+    said = line("Where is\nthe router?") + "torn{\n" + line("API_KEY=hush", "assistant")
+    path.write_text(header("s 1") + said)
+    return path
 
-    assert str(refusal(settings, "sessions/s.jsonl")) == f"sessions/s.jsonl {said}"
-    assert str(refusal(settings, absolute)) == f"{absolute} {said}"
+
+@pytest.mark.parametrize(
+    ("start", "count", "text", "lines"),
+    [
+        (None, None, "User: Where is the router?\nAssistant: API_KEY=***", (1, 4)),
+        (1, 2, "User: Where is the router?", (1, 2)),
+        (3, None, "Assistant: API_KEY=***", (3, 4)),
+        (3, 1, "", (3, 3)),
+        (2, 99, "User: Where is the router?\nAssistant: API_KEY=***", (2, 4)),
+        (9, 1, "", (9, 8)),
+    ],
+)
+def test_a_transcript_is_read_as_the_redacted_turns_of_its_lines(
+    settings: Settings,
+    transcript: Path,
+    start: int | None,
+    count: int | None,
+    text: str,
+    lines: tuple[int, int],
+) -> None:
+    for path in ("sessions/s 1.jsonl", str(transcript)):
+        found = reader.read_lines(settings, path, start=start, count=count)
+
+        assert (found.text, found.path) == (text, "sessions/s 1.jsonl")
+        assert (found.start_line, found.end_line) == lines
+        assert found.is_transcript
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sessions/absent.jsonl",
+        "sessions/../sessions/s 1.jsonl",
+        "sessions/sessions.json",
+        "sessions/link.jsonl",
+        "sessions/folder.jsonl",
+        "sessions/pipe.jsonl",
+        "sessions/.jsonl/x",
+        "Sessions/s 1.jsonl",
+    ],
+)
+def test_nothing_but_a_transcript_is_read_from_the_sessions_folder(
+    settings: Settings, transcript: Path, name: str
+) -> None:
+    (transcript.parent / "sessions.json").write_text("{}")
+    (transcript.parent / "link.jsonl").symlink_to(transcript)
+    (transcript.parent / "folder.jsonl").mkdir()
+    os.mkfifo(transcript.parent / "pipe.jsonl")
+
+    with pytest.raises((NotReadable, SessionsError)):
+        reader.read_lines(settings, name)
+
+
+def test_a_folder_of_notes_has_no_transcripts_to_read(home: Path, transcript: Path) -> None:
+    settings = settings_of(home, workspace=str(home / "extra"))
+
+    assert "no transcripts" in str(refusal(settings, "sessions/s 1.jsonl"))
+    assert "not one of" in str(refusal(settings, str(transcript)))
 
 
 def test_a_symbolic_link_is_not_followed(settings: Settings, home: Path) -> None:
