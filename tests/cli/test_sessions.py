@@ -10,7 +10,6 @@ from tests.cli.program import Program, digest, everything, indexed
 from tests.fake_provider import FakeProvider
 from tests.unit.chats import OPTED_IN, header, line
 
-
 FUTURE_S = 4_102_444_800  # from which on it always is `now`
 
 
