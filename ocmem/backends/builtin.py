@@ -79,6 +79,7 @@ class BuiltinBackend:
             sync.batching = batching
             sync.only = only
             report = sync.run(force=force)
+            self.embedder = sync.embedder  # whoever comes back need not load it again
         if report.embedded:
             substitute.strike_out(self.settings)
         return report

@@ -331,6 +331,26 @@ def status(
 
 
 @_command
+def watch(
+    ctx: typer.Context,
+    debounce: Annotated[
+        int | None,
+        typer.Option(metavar="<ms>", help="Quiet time before notes are indexed (default 1500)."),
+    ] = None,
+    source: Annotated[
+        list[SourceName] | None,
+        typer.Option(help="Also this source, configured or not; may be repeated."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> int:
+    """Keep the index in step with the files until interrupted."""
+    from ocmem.cli import watch as command
+
+    sources = cast(tuple[Source, ...], tuple(source or ()))
+    return command.run(debounce_ms=debounce, sources=sources, as_json=json, given=ctx.obj)
+
+
+@_command
 def warmup(
     ctx: typer.Context,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # a search has no use for what `get` and `ls` are made of
     from ocmem.core.reader import Excerpt
     from ocmem.core.session_export import Export
     from ocmem.core.session_files import Session
+    from ocmem.watch.watcher import Outcome
 
 document = jsjson.pretty
 
@@ -145,6 +146,31 @@ def report(settings: Settings, done: SyncReport) -> dict[str, Any]:
     if settings.provider.fallback is not None:
         fields["fallback"] = fallback(settings.provider.fallback)
     return fields
+
+
+def watch_sync(outcome: "Outcome", done: SyncReport, *, at: str) -> str:
+    """One line: what `index --json` says of a run, and the files that it was about."""
+    fields = {
+        "event": "sync",
+        "at": at,
+        "reason": outcome.due.reason,
+        **report(outcome.settings, done),
+        "changed": done.changed_paths,
+        "removed": done.removed_paths,
+    }
+    return jsjson.compact(fields)
+
+
+def watch_error(outcome: "Outcome", *, at: str) -> str:
+    return jsjson.compact(
+        {
+            "event": "error",
+            "at": at,
+            "reason": outcome.due.reason,
+            "agentId": outcome.settings.agent_id,
+            "error": str(outcome.error),
+        }
+    )
 
 
 def pending(left: Pending) -> dict[str, int]:

@@ -73,6 +73,17 @@ class Local:
 
 
 @dataclass(frozen=True, slots=True)
+class Watch:
+    """When a watcher acts; the deltas are what transcripts must grow by."""
+
+    enabled: bool
+    debounce_ms: int
+    interval_minutes: int
+    delta_bytes: int
+    delta_messages: int
+
+
+@dataclass(frozen=True, slots=True)
 class MemorySearch:
     enabled: bool
     sources: tuple[Source, ...]
@@ -90,6 +101,7 @@ class MemorySearch:
     chunk_tokens: int
     chunk_overlap: int
     syncs_on_search: bool
+    watch: Watch
     cache_enabled: bool
     cache_max_entries: int | None
     query: Query
@@ -142,6 +154,13 @@ def resolve(layers: Sequence[Layer]) -> MemorySearch:
         chunk_tokens=tokens,
         chunk_overlap=min(max(0, int(value("chunking.overlap"))), tokens - 1),
         syncs_on_search=value("sync.onSearch"),
+        watch=Watch(
+            enabled=value("sync.watch"),
+            debounce_ms=int(value("sync.watchDebounceMs")),
+            interval_minutes=int(value("sync.intervalMinutes")),
+            delta_bytes=int(value("sync.sessions.deltaBytes")),
+            delta_messages=int(value("sync.sessions.deltaMessages")),
+        ),
         cache_enabled=value("cache.enabled"),
         cache_max_entries=None if max_entries is None else max(1, math.floor(max_entries)),
         query=Query(

@@ -1,0 +1,188 @@
+"""`ocmem watch`."""
+
+import contextlib
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
+
+from ocmem.backends.builtin import BuiltinBackend
+from ocmem.cli import common, table, wire
+from ocmem.cli.common import Given
+from ocmem.core import lock
+from ocmem.core.embedder import Embedder
+from ocmem.errors import IndexBusy, OcmemError, UsageError
+from ocmem.model import Source, SyncReport
+from ocmem.settings import Settings
+
+if TYPE_CHECKING:  # watchdog is for those who watch
+    from ocmem.watch.watcher import Outcome
+
+_WAIT_S = 30.0  # for another run that holds the index; then it is tried again later
+_NAMED = 3  # changed files that a line names
+
+
+class Stopped(BaseException):
+    """Somebody asked us to end."""
+
+
+def run(
+    *, debounce_ms: int | None, sources: tuple[Source, ...], as_json: bool, given: Given
+) -> int:
+    from ocmem.watch.observer import Watches
+    from ocmem.watch.watcher import watch, watched
+
+    if debounce_ms is not None and debounce_ms < 0:
+        raise UsageError("--debounce must be 0 or more")
+    with _stopping(), contextlib.ExitStack() as held:
+        agents = []
+        for settings in common.each_agent(given, sources=sources):
+            if settings.search.enabled and _is_ours(settings, held):
+                settings = _without_waiting(settings)
+                runner = _Runner(settings, given, sources)
+                agents.append(watched(settings, runner, quiet_ms=debounce_ms))
+            elif not settings.search.enabled:
+                print("Memory search disabled.", file=sys.stderr)
+        if not agents:
+            return 1
+        watches = Watches(common.warn)
+        held.callback(watches.stop)
+        teller = _Teller(given, as_json=as_json, names=len(agents) > 1)
+        with contextlib.suppress(Stopped):
+            watch(agents, watches, teller)
+    return 0
+
+
+@contextlib.contextmanager
+def _stopping() -> Iterator[None]:
+    """A polite request to end is an exception, wherever it finds us; Ctrl-C is one already."""
+
+    def stop(number: int, frame: FrameType | None) -> NoReturn:
+        raise Stopped
+
+    names = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    former = {name: signal.signal(name, stop) for name in names}
+    try:
+        yield
+    finally:
+        for name, handler in former.items():
+            signal.signal(name, handler)
+
+
+def _is_ours(settings: Settings, held: contextlib.ExitStack) -> bool:
+    """Whether nobody else watches that index; then it is ours until `held` is closed."""
+    shown = settings.shown(settings.index_path)
+    try:
+        left = held.enter_context(lock.watching(settings.index_path))
+    except IndexBusy as error:
+        common.complain(error)
+        return False
+    if left is not None:
+        by = left.shown(time.time() * 1000)
+        common.warn(f"{shown}: taking over from {by}, which is gone")
+    if not settings.search.watch.enabled:
+        common.warn("sync.watch is false, which holds for OpenClaw; watching all the same")
+    return True
+
+
+def _without_waiting(settings: Settings) -> Settings:
+    """Batch jobs are handed in and looked at again later: a watcher must not stand still."""
+    remote = settings.search.remote
+    remote = replace(remote, batch=replace(remote.batch, wait=False))
+    return replace(settings, search=replace(settings.search, remote=remote))
+
+
+@dataclass(slots=True)
+class _Runner:
+    """Makes the syncs of one agent. A model that was loaded stays."""
+
+    settings: Settings
+    given: Given
+    sources: tuple[Source, ...]
+    _loaded: dict[str, Embedder] = field(default_factory=dict)
+
+    def __call__(self, only: tuple[Source, ...]) -> tuple[Settings, SyncReport]:
+        return common.with_fallback(
+            lambda settings: self._index(settings, only),
+            self.settings,
+            self.given,
+            sources=self.sources,
+        )
+
+    def _index(self, settings: Settings, only: tuple[Source, ...]) -> SyncReport:
+        name = settings.provider.id
+        backend = BuiltinBackend(settings, embedder=self._loaded.get(name), notice=common.warn)
+        report = backend.index(force=False, wait_s=_WAIT_S, only=only, command="watch")
+        # A service is connected to anew each time: nobody knows how long it will be until then.
+        if backend.embedder is not None and settings.provider.endpoint is None:
+            self._loaded[name] = backend.embedder
+        return report
+
+
+@dataclass(slots=True)
+class _Teller:
+    """One line a sync on stdout; what a person should know besides on stderr, once."""
+
+    given: Given
+    as_json: bool
+    names: bool  # there are several agents
+    _issues: dict[str, list[str]] = field(default_factory=dict)
+
+    def __call__(self, outcome: "Outcome") -> None:
+        agent_id = outcome.settings.agent_id
+        if outcome.error is not None:
+            common.complain(_failure(outcome))
+            if self.as_json:
+                self._print(wire.watch_error(outcome, at=_moment()))
+            return
+        report = outcome.report
+        if report is None:
+            return
+        if self.as_json:
+            self._print(wire.watch_sync(outcome, report, at=_moment()))
+        elif not self.given.get("quiet"):
+            who = f"{agent_id}: " if self.names else ""
+            self._print(f"{time.strftime('%H:%M:%S')} {who}{_line(report)}")
+        issues = [issue.message for issue in report.issues]
+        for text in issues:
+            if text not in self._issues.get(agent_id, []):
+                common.warn(text)
+        self._issues[agent_id] = issues
+
+    def _print(self, line: str) -> None:
+        print(line, flush=True)
+
+
+def _failure(outcome: "Outcome") -> OcmemError:
+    error = outcome.error or OcmemError("")
+    whose = f"Memory index failed ({outcome.settings.agent_id})"
+    return OcmemError(f"{whose}: {error}; trying again later", hint=error.hint)
+
+
+def _line(report: SyncReport) -> str:
+    """What changed, and how long it took."""
+    told = [
+        *_names("changed", report.changed_paths),
+        *_names("removed", report.removed_paths),
+    ] or ["nothing changed"]
+    if report.embedded or report.cached:
+        told.append(f"{report.embedded} chunks embedded, {report.cached} from cache")
+    if report.pending is not None:
+        told.append(f"{report.pending.jobs} batch jobs pending")
+    return f"{' · '.join(told)} · {report.seconds:.1f} s"
+
+
+def _names(what: str, paths: Sequence[str]) -> Iterator[str]:
+    if not paths:
+        return
+    some = ", ".join(table.one_line(common.harmless(path)) for path in paths[:_NAMED])
+    more = len(paths) - _NAMED
+    yield f"{what} {some}{f' and {more} more' if more > 0 else ''}"
+
+
+def _moment() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

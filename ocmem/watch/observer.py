@@ -1,0 +1,140 @@
+"""watchdog's events -> a queue; and which places have to be looked at instead."""
+
+import contextlib
+import errno
+import os
+import queue
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from watchdog.events import FileSystemEvent, FileSystemEventHandler
+from watchdog.observers import Observer
+
+from ocmem.model import Source
+from ocmem.watch.places import Place, why_without_events
+
+# Others tell of reading, which is what a sync does: it would never come to an end.
+_CHANGES = ("created", "modified", "deleted", "moved", "closed", "attrib")
+_LIMITS = {
+    errno.ENOSPC: "the limit of inotify watches is reached (fs.inotify.max_user_watches)",
+    errno.EMFILE: "the limit of inotify instances is reached (fs.inotify.max_user_instances)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """Something happened to `path`, in a place of the agent with that number."""
+
+    agent: int
+    source: Source
+    path: str
+
+
+class _Handler(FileSystemEventHandler):
+    def __init__(self, agent: int, place: Place, found: "queue.SimpleQueue[Sighting]") -> None:
+        self._agent = agent
+        self._place = place
+        self._found = found
+
+    def dispatch(self, event: FileSystemEvent) -> None:
+        is_folder = event.is_directory
+        if event.event_type not in _CHANGES or (is_folder and event.event_type == "modified"):
+            return
+        for told in (event.src_path, getattr(event, "dest_path", "")):
+            path = os.fsdecode(told)
+            if path and self._place.cares_about(path, is_folder=is_folder):
+                self._found.put(Sighting(self._agent, self._place.source, path))
+
+
+@dataclass(slots=True)
+class _Armed:
+    """A place under watch: as which folder, by which watch; None: it is only looked at."""
+
+    identity: tuple[int, int]
+    watch: Any
+
+
+@dataclass(slots=True)
+class Watches:
+    """Keeps events coming from places that appear, vanish and are replaced."""
+
+    tell: Callable[[str], None]  # what a person should know
+    _found: "queue.SimpleQueue[Sighting]" = field(default_factory=queue.SimpleQueue)
+    _observer: Any = None
+    _why_none: str | None = None  # why there is no observer at all
+    _armed: dict[tuple[int, Place], _Armed] = field(default_factory=dict)
+    _told: set[str] = field(default_factory=set)
+
+    def arm(self, agent: int, places: Sequence[Place]) -> bool:
+        """Watch what is there now. True if every place reports by itself what happens in it."""
+        is_whole = True
+        for place in places:
+            key = (agent, place)
+            identity = _identity(place.path)
+            armed = self._armed.get(key)
+            if armed is not None and armed.identity != identity:
+                self._disarm(key)
+                armed = None
+            if identity is None:
+                is_whole = False
+            elif armed is None:
+                armed = self._armed[key] = _Armed(identity, self._schedule(agent, place))
+            is_whole = is_whole and armed is not None and armed.watch is not None
+        return is_whole
+
+    def wait(self, timeout_s: float) -> Iterator[Sighting]:
+        """What happens within that time; ends with the first of it, and all that came along."""
+        with contextlib.suppress(queue.Empty):
+            yield self._found.get(timeout=timeout_s)
+            while True:
+                yield self._found.get_nowait()
+
+    def stop(self) -> None:
+        if self._observer is not None:
+            self._observer.stop()
+            self._observer.join(2.0)
+
+    def _schedule(self, agent: int, place: Place) -> Any:  # noqa: ANN401
+        why = why_without_events(place.path) or self._why_none
+        if why is None and self._observer is None:
+            why = self._start()
+        if why is None:
+            try:
+                # By its true name: watchdog would watch a link instead of where it leads.
+                return self._observer.schedule(
+                    _Handler(agent, place, self._found),
+                    os.path.realpath(place.path),
+                    recursive=place.is_recursive,
+                )
+            except OSError as error:
+                why = _LIMITS.get(error.errno or 0, error.strerror or str(error))
+        if place.path not in self._told:
+            self._told.add(place.path)
+            self.tell(f"{place.path} is looked at every few seconds: {why}")
+        return None
+
+    def _start(self) -> str | None:
+        """Begin to observe; why not, where that is impossible."""
+        observer = Observer()
+        try:
+            observer.start()
+        except OSError as error:
+            self._why_none = _LIMITS.get(error.errno or 0, error.strerror or str(error))
+            return self._why_none
+        self._observer = observer
+        return None
+
+    def _disarm(self, key: tuple[int, Place]) -> None:
+        armed = self._armed.pop(key)
+        if armed.watch is not None:
+            with contextlib.suppress(KeyError, OSError, RuntimeError):  # it may be gone already
+                self._observer.unschedule(armed.watch)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)  # noqa: PTH116
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
