@@ -99,11 +99,6 @@ def _obstacles(limits: Limits, turn: Turn) -> Iterator[Reason]:
         yield "already-flushed"
 
 
-def is_writable(*, is_sandboxed: bool, access: str) -> bool:
-    """Whether a turn could write its notes at all."""
-    return not is_sandboxed or access == "rw"
-
-
 def window_of(
     *,
     asked: int | None,

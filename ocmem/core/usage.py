@@ -175,7 +175,7 @@ def _size(text: str | None, counter: TokenCounter, *, more_chars: int = 0) -> in
 
 
 def _records(opened: BinaryIO) -> Iterator[Record | None]:
-    """The objects of the file; None for a line that is too long. What is torn or odd is left out."""
+    """The file's objects, and None for a line that is too long; what is torn or odd is left out."""
     while line := opened.readline(_MOST_LINE_BYTES):
         if len(line) == _MOST_LINE_BYTES and not line.endswith(b"\n"):
             _skip_line(opened)
