@@ -42,6 +42,12 @@ class SourceName(StrEnum):
     sessions = "sessions"
 
 
+class Access(StrEnum):
+    rw = "rw"
+    ro = "ro"
+    none = "none"
+
+
 class ProviderName(StrEnum):
     auto = "auto"
     openai = "openai"
@@ -271,3 +277,65 @@ def config(
     from ocmem.cli import config as command
 
     return command.run(what, as_json=json, export=export, only_set=changed, given=ctx.obj)
+
+
+@_command
+def flush_threshold(
+    ctx: typer.Context,
+    context_window: Annotated[
+        int | None,
+        typer.Option(metavar="<n>", help="Size of the model's context (default: as configured)."),
+    ] = None,
+    reserve: Annotated[
+        int | None, typer.Option(metavar="<n>", help="In place of reserveTokensFloor.")
+    ] = None,
+    soft: Annotated[
+        int | None, typer.Option(metavar="<n>", help="In place of softThresholdTokens.")
+    ] = None,
+    tokens: Annotated[
+        int | None, typer.Option(metavar="<n>", help="Suppose a context of that size.")
+    ] = None,
+    session: Annotated[
+        str | None, typer.Option(metavar="<key>", help="A session by its key or id.")
+    ] = None,
+    transcript: Annotated[
+        str | None,
+        typer.Option(metavar="<file>", help="A transcript: its last usage, or a count."),
+    ] = None,
+    all_sessions: Annotated[
+        bool, typer.Option("--all", help="Every session of the agent.")
+    ] = False,
+    heartbeat: Annotated[
+        bool, typer.Option("--heartbeat", help="Suppose that the turn is a heartbeat.")
+    ] = False,
+    provider: Annotated[
+        str | None, typer.Option(metavar="<id>", help="Suppose that model provider.")
+    ] = None,
+    workspace_access: Annotated[
+        Access | None, typer.Option(help="Suppose a sandbox with that access.")
+    ] = None,
+    prompt: Annotated[
+        bool, typer.Option("--prompt", help="Print the two prompts as they would be sent now.")
+    ] = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit with 3 if a flush is due.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+) -> int:
+    """Show when a session's memory is flushed, and why not."""
+    from ocmem.cli import flush_threshold as command
+
+    typed = command.Typed(
+        context_window=context_window,
+        reserve=reserve,
+        soft=soft,
+        tokens=tokens,
+        session=session,
+        transcript=transcript,
+        all_sessions=all_sessions,
+        heartbeat=heartbeat,
+        provider=provider,
+        workspace_access=workspace_access.value if workspace_access else None,
+        prompt=prompt,
+        check=check,
+        as_json=json,
+    )
+    return command.run(typed, ctx.obj)
