@@ -137,6 +137,8 @@ def _verdict(found: Standing, target: str) -> str:
     reason = found.reasons[0]
     if found.is_due:
         return f"yes, {_REASONS[reason]} -> {target}"
+    if reason == "below-threshold":
+        return f"no, {found.remaining} tokens to go ({reason})"
     return f"no, {_REASONS[reason]} ({reason})"
 
 

@@ -170,7 +170,11 @@ def _transcript_file(typed: str, settings: Settings) -> Path:
     name = typed.strip().removeprefix("sessions/")
     candidates = (file, folder / name, folder / f"{name}.jsonl")
     # Not Path.exists(): that raises for a name too long, or below a folder that may not be read.
-    return next((each for each in candidates if os.path.lexists(each)), file)
+    found = next((each for each in candidates if os.path.lexists(each)), None)
+    if found is None:
+        places = f"neither {settings.shown(file)} nor in {settings.shown(folder)}"
+        raise UsageError(f"no such transcript: {places}")
+    return found
 
 
 def _entry_of(file: Path, session_id: str | None, settings: Settings) -> SessionEntry | None:
@@ -224,7 +228,7 @@ def _print_all(typed: Typed, scene: _Scene, found: Sequence[Standing]) -> None:
     if not found:
         print("No sessions.")
         return
-    own = (text for each in found for text in each.warnings)
+    own = (text for each in found for text in each.warnings if text not in each.session.warnings)
     text = flush_text.listing(
         found,
         warnings=list(dict.fromkeys([*scene.warnings, *own])),
