@@ -75,8 +75,7 @@ def listing(
     rows += (_row(each, now_ms=now_ms) for each in found)
     text = table.aligned(rows, right=(1, 2, 3, 5))
     if width is not None and max(map(table.width, text.split("\n"))) > width:
-        others = max(table.width(line) for line in text.split("\n")) - _room(rows)
-        text = table.aligned(rows, right=(1, 2, 3, 5), most=max(len("KEY"), width - others))
+        text = _stacked(rows)
     if warnings:
         told = [
             (_label(at, "Warning"), each) for at, each in enumerate(_cells(warnings, width or 80))
@@ -155,8 +154,10 @@ def _row(found: Standing, *, now_ms: float) -> tuple[str, str, str, str, str, st
     )
 
 
-def _room(rows: Sequence[Sequence[str]]) -> int:
-    return max(table.width(row[0]) for row in rows)
+def _stacked(rows: Sequence[Sequence[str]]) -> str:
+    """For a narrow terminal: each key has a line of its own."""
+    lines = table.aligned([row[1:] for row in rows], right=(0, 1, 2, 4)).split("\n")
+    return "\n".join(f"{row[0]}\n  {line}" for row, line in zip(rows, lines, strict=True))
 
 
 def _label(at: int, label: str) -> str:

