@@ -289,6 +289,13 @@ def test_the_store_tells_of_a_transcripts_last_flush(ocmem: Program) -> None:
     assert found["reason"] == "already-flushed"
 
 
+def test_a_transcript_of_another_name_belongs_to_the_entry_that_names_it(ocmem: Program) -> None:
+    transcript(ocmem, TRANSCRIPT[1:5], "topic.jsonl")
+    store(ocmem, {"agent:main:x": {"sessionId": "y", "sessionFile": "/elsewhere/topic.jsonl"}})
+
+    assert answer(ocmem, "--transcript", "topic")["sessionKey"] == "agent:main:x"
+
+
 def test_a_broken_store_does_not_keep_from_reading_a_transcript(ocmem: Program) -> None:
     transcript(ocmem, TRANSCRIPT[:5])
     (sessions_dir(ocmem) / "sessions.json").write_text("{")
@@ -364,7 +371,7 @@ def test_there_may_be_no_sessions(ocmem: Program) -> None:
 def test_control_characters_do_not_reach_the_terminal(ocmem: Program) -> None:
     store(ocmem, {"agent:main:\x1b[31m\n\t\x07": {**EXAMPLE[MAIN], "sessionId": "\x1b[2J"}})
 
-    for args in (["--all"], ["--session", "\x1b[2J"], ["--session", "nope\x1b[2J"]):
+    for args in (["--all"], ["--session", "\x1b[2J"], ["--session", "nope\x1b[2J\t"]):
         done = ocmem("flush-threshold", *args)
         assert not {"\x1b", "\x07", "\t"} & {*done.out, *done.err}
 

@@ -53,6 +53,16 @@ def test_points_in_one_cell_share_a_mark() -> None:
     assert "X flush 180000, compaction 180000" in legend(scale, None, width=60)
 
 
+@pytest.mark.parametrize(("flush", "compaction"), [(851, 859), (859, 851)])
+def test_a_shared_mark_is_passed_with_the_first_of_its_points(flush: int, compaction: int) -> None:
+    scale = Scale(flush=flush, compaction=compaction, window=1000)
+
+    before, after = (bar(scale, tokens, width=12, is_colored=True) for tokens in (850, 855))
+
+    assert before.endswith("█\x1b[0mX░]")
+    assert after.endswith("█X\x1b[0m░]")
+
+
 def test_without_a_flush_point_there_is_no_mark_for_it() -> None:
     scale = Scale(flush=0, compaction=0, window=8192)
 

@@ -67,6 +67,7 @@ def test_options_take_the_place_of_settings(entry: SessionEntry) -> None:
     assert (found.limits.threshold, found.window.source) == (300_000, "argument")
     assert (found.limits.reserve_floor, found.limits.soft_threshold) == (0, 0)
     assert found.remaining == 122_000
+    assert not any("contextTokens" in text for text in found.warnings)
 
 
 def test_the_sessions_model_decides_about_the_window(entry: SessionEntry) -> None:

@@ -212,7 +212,9 @@ def test_a_line_beyond_measure_is_skipped_and_told(
 
     assert (found.tokens, found.about.skipped) == (20, 1)
     assert sized(tmp_path, [long, answer(input=7)]).tokens == 7
-    assert sized(tmp_path, ["x" * 199, "x" * 200, answer(input=7)]).about.skipped == 1
+    assert sized(tmp_path, ["x" * 200, answer(input=7)]).about.skipped == 1
+    just_fits = sized(tmp_path, ["x" * 199, answer(input=7)])
+    assert (just_fits.tokens, just_fits.about.skipped) == (7, 0)
 
 
 def test_a_long_transcript_takes_little_memory(tmp_path: Path) -> None:
