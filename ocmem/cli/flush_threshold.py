@@ -132,7 +132,7 @@ def _sessions(typed: Typed, scene: _Scene) -> list[Session]:
     if typed.tokens is not None:
         return [Session(tokens=typed.tokens, source="argument")]
     if typed.transcript is not None:
-        return [_from_transcript(common.typed(typed.transcript), scene)]
+        return [_from_transcript(typed.transcript, scene)]
     entries = session_store.read(scene.settings.sessions_dir)
     if typed.all_sessions:
         latest_first = sorted(entries.values(), key=_updated, reverse=True)

@@ -271,7 +271,9 @@ def test_a_transcript_is_found_by_path_name_and_folder(ocmem: Program) -> None:
     elsewhere = ocmem.home / "copy.jsonl"
     elsewhere.write_bytes(file.read_bytes())
 
-    names = (str(file), file.name, f"sessions/{file.name}", ID, "copy.jsonl", "~/copy.jsonl")
+    odd = os.fsdecode(b"caf\xe9.jsonl")  # a name is bytes, and need not be UTF-8
+    (ocmem.home / odd).write_bytes(file.read_bytes())
+    names = (str(file), file.name, f"sessions/{file.name}", ID, "copy.jsonl", "~/copy.jsonl", odd)
 
     assert {answer(ocmem, "--transcript", name)["totalTokens"] for name in names} == {9700}
 
