@@ -1,6 +1,5 @@
 """The Typer app: signatures and help only; each body imports its command module when it runs."""
 
-import inspect
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
@@ -9,7 +8,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from ocmem import __version__
-from ocmem.errors import ReaderLeft, UsageError
+from ocmem.cli.global_options import with_globals
 from ocmem.model import Source
 
 app = typer.Typer(
@@ -20,12 +19,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-class Color(StrEnum):
-    auto = "auto"
-    always = "always"
-    never = "never"
 
 
 class Ranker(StrEnum):
@@ -50,6 +43,12 @@ class SourceName(StrEnum):
     sessions = "sessions"
 
 
+class Access(StrEnum):
+    rw = "rw"
+    ro = "ro"
+    none = "none"
+
+
 class ProviderName(StrEnum):
     auto = "auto"
     openai = "openai"
@@ -61,85 +60,12 @@ class ProviderName(StrEnum):
     none = "none"
 
 
-# Accepted before and after the command; the later one wins.
-_GLOBAL_OPTIONS: dict[str, Any] = {
-    "workspace": Annotated[
-        str | None,
-        typer.Option(
-            metavar="<dir>", help="Folder of notes to use instead of the agent's workspace."
-        ),
-    ],
-    "agent": Annotated[
-        list[str] | None,
-        typer.Option(metavar="<id>", help="Agent id; status, index, ls and search take several."),
-    ],
-    "state_dir": Annotated[
-        str | None, typer.Option(metavar="<dir>", help="State directory of OpenClaw.")
-    ],
-    "config": Annotated[str | None, typer.Option(metavar="<file>", help="Another openclaw.json.")],
-    "profile": Annotated[str | None, typer.Option(metavar="<name>", help="Profile name.")],
-    "dev": Annotated[bool | None, typer.Option("--dev", help="The same as --profile dev.")],
-    "offline": Annotated[bool | None, typer.Option("--offline", help="Use no network.")],
-    "color": Annotated[Color | None, typer.Option(help="When to use colour.")],
-    "no_color": Annotated[
-        bool | None, typer.Option("--no-color", help="The same as --color never.")
-    ],
-    "quiet": Annotated[bool | None, typer.Option("--quiet", help="No progress, no summary.")],
-    "verbose": Annotated[bool | None, typer.Option("--verbose", help="Say more.")],
-}
-
-
-def _with_globals(function: Callable[..., int | None]) -> Callable[..., int | None]:
-    """`function` with the global options added to its signature and merged into its context."""
-    own = inspect.signature(function, eval_str=True)
-    shared = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for name, annotation in _GLOBAL_OPTIONS.items()
-    ]
-
-    def wrapped(ctx: typer.Context, **values: Any) -> int | None:  # noqa: ANN401
-        given = {name: values.pop(name) for name in _GLOBAL_OPTIONS}
-        before = ctx.obj or {}
-        said = {name: value for name, value in given.items() if value not in (None, [])}
-        if said.pop("no_color", False):
-            said["color"] = Color.never
-        ctx.obj = {**before, **said}
-        _check_count(ctx)
-        try:
-            return function(ctx, **values)
-        except BrokenPipeError as error:
-            # Typer would exit with 1 on its own; main() knows that this is no failure.
-            raise ReaderLeft from error
-
-    parameters = [
-        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for parameter in own.parameters.values()
-    ]
-    signature = inspect.Signature([*parameters, *shared])
-    wrapped.__signature__ = signature  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
-    wrapped.__doc__ = function.__doc__
-    wrapped.__name__ = function.__name__
-    return wrapped
-
-
 def _command(
     function: Callable[..., int | None], *, of: typer.Typer = app, name: str | None = None
 ) -> Callable[..., int | None]:
-    """Make a command of `function`. Words too many are left to `_check_count`."""
+    """Make a command of `function`. Words too many are left to `with_globals`."""
     made = of.command(name, context_settings={"allow_extra_args": True})
-    return made(_with_globals(function))
-
-
-def _check_count(ctx: typer.Context) -> None:
-    if ctx.invoked_subcommand is not None or not ctx.args:
-        return
-    expected = sum(param.param_type_name == "argument" for param in ctx.command.params)
-    plural = "" if expected == 1 else "s"
-    raise UsageError(
-        f"error: too many arguments for '{ctx.command.name}'. "
-        f"Expected {expected} argument{plural} but got {expected + len(ctx.args)}."
-    )
+    return made(with_globals(function))
 
 
 def with_value(option: str) -> str:
@@ -159,7 +85,7 @@ def _print_version(wanted: bool) -> None:
 
 
 @app.callback()
-@_with_globals
+@with_globals
 def ocmem(
     ctx: typer.Context,
     version: Annotated[
@@ -401,7 +327,7 @@ app.add_typer(_sessions, name="sessions")
 
 
 @_sessions.callback()
-@_with_globals
+@with_globals
 def sessions(ctx: typer.Context) -> int | None:
     """List the agent's chats, or write one down."""
     return None
@@ -435,3 +361,65 @@ def sessions_export(
     from ocmem.cli import sessions as command
 
     return command.export(session, messages=messages, as_json=json, given=ctx.obj)
+
+
+@_command
+def flush_threshold(
+    ctx: typer.Context,
+    context_window: Annotated[
+        int | None,
+        typer.Option(metavar="<n>", help="Size of the model's context (default: as configured)."),
+    ] = None,
+    reserve: Annotated[
+        int | None, typer.Option(metavar="<n>", help="In place of reserveTokensFloor.")
+    ] = None,
+    soft: Annotated[
+        int | None, typer.Option(metavar="<n>", help="In place of softThresholdTokens.")
+    ] = None,
+    tokens: Annotated[
+        int | None, typer.Option(metavar="<n>", help="Suppose a context of that size.")
+    ] = None,
+    session: Annotated[
+        str | None, typer.Option(metavar="<key>", help="A session by its key or id.")
+    ] = None,
+    transcript: Annotated[
+        str | None,
+        typer.Option(metavar="<file>", help="A transcript: its last usage, or a count."),
+    ] = None,
+    all_sessions: Annotated[
+        bool, typer.Option("--all", help="Every session of the agent.")
+    ] = False,
+    heartbeat: Annotated[
+        bool, typer.Option("--heartbeat", help="Suppose that the turn is a heartbeat.")
+    ] = False,
+    provider: Annotated[
+        str | None, typer.Option(metavar="<id>", help="Suppose that model provider.")
+    ] = None,
+    workspace_access: Annotated[
+        Access | None, typer.Option(help="Suppose a sandbox with that access.")
+    ] = None,
+    prompt: Annotated[
+        bool, typer.Option("--prompt", help="Print the two prompts as they would be sent now.")
+    ] = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit with 3 if a flush is due.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout.")] = False,
+) -> int:
+    """Show when a session's memory is flushed, and why not."""
+    from ocmem.cli import flush_threshold as command
+
+    typed = command.Typed(
+        context_window=context_window,
+        reserve=reserve,
+        soft=soft,
+        tokens=tokens,
+        session=session,
+        transcript=transcript,
+        all_sessions=all_sessions,
+        heartbeat=heartbeat,
+        provider=provider,
+        workspace_access=workspace_access.value if workspace_access else None,
+        prompt=prompt,
+        check=check,
+        as_json=json,
+    )
+    return command.run(typed, ctx.obj)

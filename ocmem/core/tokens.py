@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 ESTIMATE = "characters / 4"
+_COMMON_MODEL = "gpt-4o"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,12 @@ def counter_for(model: str) -> TokenCounter:
     except (KeyError, OSError, ValueError):
         return TokenCounter(_estimated, ESTIMATE)
     return TokenCounter(lambda text: len(encoding.encode_ordinary(text)), encoding.name)
+
+
+def nearest_counter(model: str | None) -> TokenCounter:
+    """For a model of anybody's: with its own vocabulary, else with a common one as a guess."""
+    own = counter_for((model or _COMMON_MODEL).rpartition("/")[2])
+    return own if own.is_exact else counter_for(_COMMON_MODEL)
 
 
 def _estimated(text: str) -> int:

@@ -1,13 +1,20 @@
-"""Files that settings come from, read without ever waiting for one."""
+"""Files that others write, read without ever waiting for one."""
 
 import errno
 import os
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 
 def regular_bytes(file: Path, *, most: int) -> bytes:
     """What a regular file has, up to `most` bytes; raises OSError if it is none, or cannot."""
+    with open_regular(file) as opened:
+        return opened.read(most)
+
+
+def open_regular(file: Path) -> BinaryIO:
+    """A regular file, open for reading; raises OSError if it is none, or cannot be opened."""
     # Without O_NONBLOCK, opening a pipe waits for somebody to write into it.
     descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     try:
@@ -16,7 +23,7 @@ def regular_bytes(file: Path, *, most: int) -> bytes:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not stat.S_ISREG(mode):
             raise OSError(errno.EINVAL, "not a regular file")
-        with os.fdopen(descriptor, "rb", closefd=False) as opened:
-            return opened.read(most)
-    finally:
+    except OSError:
         os.close(descriptor)
+        raise
+    return os.fdopen(descriptor, "rb")

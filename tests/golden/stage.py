@@ -18,6 +18,7 @@ _VARYING: Final = (
     (re.compile(r"\b\d+\.\d s$", re.MULTILINE), "{S} s"),
     (re.compile(r"retrying in \d+ms"), "retrying in {MS}ms"),
     (re.compile(r'("seconds": )[\d.e-]+'), r"\1{S}"),
+    (re.compile(r'((?:-> |"targetFile": ")memory/)[\d-]{10}'), r"\1{TODAY}"),
     (re.compile(r"(\.broken-)\d{8}-\d{6}"), r"\1{TIME}"),
 )
 _FUTURE_S: Final = 4_102_444_800

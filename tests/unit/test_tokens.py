@@ -34,3 +34,31 @@ def test_with_a_vocabulary_they_are_counted(monkeypatch: pytest.MonkeyPatch) -> 
 
     assert (counter.is_exact, counter.method) == (True, "tiny")
     assert counter.count("heron <|endoftext|>") == 18
+
+
+def test_a_foreign_model_is_counted_with_a_common_vocabulary(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bytes_only = {bytes([byte]): byte for byte in range(256)}
+    known = {
+        name: tiktoken.Encoding(
+            name, pat_str=r"\w+|\W", mergeable_ranks=bytes_only, special_tokens={}
+        )
+        for name in ("gpt-4o", "gpt-own")
+    }
+    monkeypatch.setattr(tiktoken, "encoding_for_model", lambda model: known[model])
+
+    methods = [
+        tokens.nearest_counter(model).method for model in ("openai/gpt-own", "claude-opus", None)
+    ]
+
+    assert methods == ["gpt-own", "gpt-4o", "gpt-4o"]
+
+
+def test_without_any_vocabulary_a_foreign_model_is_estimated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
+    monkeypatch.setattr("tiktoken.registry.ENCODINGS", {})
+
+    assert tokens.nearest_counter("claude-opus").method == tokens.ESTIMATE

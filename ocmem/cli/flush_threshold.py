@@ -1,0 +1,249 @@
+"""`ocmem flush-threshold`: the arithmetic of the flush before a compaction."""
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ocmem.cli import common, flush_text, flush_wire, table, wire
+from ocmem.cli.common import Given
+from ocmem.core import flush_prompt, session_store, standing, tokens, usage, user_time
+from ocmem.core.session_store import SessionEntry
+from ocmem.core.standing import Asked, Session, Standing
+from ocmem.errors import SessionsError, UsageError
+from ocmem.settings import Settings, flush, paths
+from ocmem.settings.flush import FlushSettings, WorkspaceAccess
+
+FLUSH_IS_DUE = 3  # the exit code of `--check`
+_MOST = 2**53 - 1
+_FEW = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """What was typed."""
+
+    context_window: int | None
+    reserve: int | None
+    soft: int | None
+    tokens: int | None
+    session: str | None
+    transcript: str | None
+    all_sessions: bool
+    heartbeat: bool
+    provider: str | None
+    workspace_access: WorkspaceAccess | None
+    prompt: bool
+    check: bool
+    as_json: bool
+
+    @property
+    def is_about_a_session(self) -> bool:
+        chosen = (self.tokens, self.session, self.transcript)
+        return self.all_sessions or any(each is not None for each in chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """What the answer depends on besides the command line."""
+
+    settings: Settings
+    flush: FlushSettings
+    asked: Asked
+    now: datetime  # the user's
+    zone_name: str
+    warnings: tuple[str, ...]
+
+    @property
+    def target(self) -> str:
+        return flush_prompt.target_file(self.now)
+
+
+def run(typed: Typed, given: Given, *, now: datetime | None = None) -> int:
+    asked = _asked(typed)
+    scene = _scene(common.one_agent(given), asked, now or datetime.now(UTC))
+    found: list[Standing] = []
+    if typed.is_about_a_session or typed.check or not typed.prompt:
+        sessions = _sessions(typed, scene)
+        found = [standing.standing(each, scene.flush, scene.asked) for each in sessions]
+    if typed.prompt:
+        _print_prompts(typed, scene)
+    elif typed.all_sessions:
+        _print_all(typed, scene, found)
+    else:
+        _print_one(typed, given, scene, found[0])
+    is_due = any(each.is_due for each in found)
+    return FLUSH_IS_DUE if typed.check and is_due else 0
+
+
+def _asked(typed: Typed) -> Asked:
+    """The options, checked."""
+    numbers = (
+        ("--context-window", typed.context_window, 1),
+        ("--reserve", typed.reserve, 0),
+        ("--soft", typed.soft, 0),
+        ("--tokens", typed.tokens, 0),
+    )
+    for option, number, least in numbers:
+        if number is not None and number < least:
+            raise UsageError(f"{option} must be {least} or more")
+        if number is not None and number > _MOST:
+            raise UsageError(f"{option} must be {_MOST} or less")
+    sources = {
+        "--tokens": typed.tokens is not None,
+        "--session": typed.session is not None,
+        "--transcript": typed.transcript is not None,
+        "--all": typed.all_sessions,
+    }
+    chosen = [option for option, is_given in sources.items() if is_given]
+    if len(chosen) > 1:
+        raise UsageError(f"only one of {' and '.join(chosen)}, please")
+    if typed.prompt and typed.all_sessions:
+        raise UsageError("--prompt is the same for every session; leave out --all")
+    return Asked(
+        window=typed.context_window,
+        reserve_floor=typed.reserve,
+        soft_threshold=typed.soft,
+        is_heartbeat=typed.heartbeat,
+        provider=typed.provider,
+        access=typed.workspace_access,
+    )
+
+
+def _scene(settings: Settings, asked: Asked, now: datetime) -> _Scene:
+    configured = flush.resolve(settings.config.values, settings.agent_id)
+    system = user_time.system_zone_name(settings.env)
+    zone = user_time.user_zone(configured.timezone, system)
+    return _Scene(
+        settings=settings,
+        flush=configured,
+        asked=asked,
+        now=now.astimezone(zone.zone),
+        zone_name=zone.name,
+        warnings=(*configured.warnings, *([zone.warning] if zone.warning else [])),
+    )
+
+
+def _sessions(typed: Typed, scene: _Scene) -> list[Session]:
+    """The sessions that the command is about: one of them, unless all were asked for."""
+    if typed.tokens is not None:
+        return [Session(tokens=typed.tokens, source="argument")]
+    if typed.transcript is not None:
+        return [_from_transcript(typed.transcript, scene)]
+    entries = session_store.read(scene.settings.sessions_dir)
+    if typed.all_sessions:
+        latest_first = sorted(entries.values(), key=_updated, reverse=True)
+        return [standing.from_entry(entry) for entry in latest_first]
+    wanted = typed.session if typed.session is not None else scene.flush.main_key
+    entry = session_store.find(entries, common.typed(wanted))
+    if entry is None and typed.session is not None:
+        known = sorted(entries.values(), key=_updated, reverse=True)
+        raise _unknown(common.typed(wanted), known, scene.settings)
+    return [standing.from_entry(entry) if entry else Session()]
+
+
+def _unknown(wanted: str, known: Sequence[SessionEntry], settings: Settings) -> UsageError:
+    keys = [table.one_line(entry.key) for entry in known[:_FEW]]
+    if len(known) > _FEW:
+        keys.append(f"and {len(known) - _FEW} more (--all lists them)")
+    nowhere = f"there are none in {settings.shown(settings.sessions_dir)}"
+    hint = f"known: {', '.join(keys)}" if keys else nowhere
+    return UsageError(f"--session: no such session: {table.one_line(wanted)}", hint=hint)
+
+
+def _from_transcript(typed: str, scene: _Scene) -> Session:
+    file = _transcript_file(typed, scene.settings)
+    size = usage.context_size(file, tokens.nearest_counter)
+    entry = _entry_of(file, size.about.session_id, scene.settings)
+    return standing.from_transcript(scene.settings.shown(file), size, entry)
+
+
+def _transcript_file(typed: str, settings: Settings) -> Path:
+    """A path, or a name in the agent's folder of sessions."""
+    if not typed.strip():
+        raise UsageError("--transcript needs a path")
+    file = paths.expand(typed, settings.home)
+    folder = settings.sessions_dir
+    name = typed.strip().removeprefix("sessions/")
+    candidates = (file, folder / name, folder / f"{name}.jsonl")
+    # Not Path.exists(): that raises for a name too long, or below a folder that may not be read.
+    found = next((each for each in candidates if os.path.lexists(each)), None)
+    if found is None:
+        places = f"neither {settings.shown(file)} nor in {settings.shown(folder)}"
+        raise UsageError(f"no such transcript: {places}")
+    return found
+
+
+def _entry_of(file: Path, session_id: str | None, settings: Settings) -> SessionEntry | None:
+    """The store's entry of a transcript, by its session id; it is not needed, only good to have."""
+    try:
+        entries = session_store.read(settings.sessions_dir).values()
+    except SessionsError as error:
+        common.warn(str(error))
+        return None
+    ids = (session_id or "", file.name.partition(".jsonl")[0])
+    by_file = (each for each in entries if Path(each.session_file or "").name == file.name)
+    by_id = (each for each in entries if each.session_id in ids)
+    return next(by_file, None) or next(by_id, None)
+
+
+def _updated(entry: SessionEntry) -> float:
+    return entry.updated_at_ms or 0.0
+
+
+def _print_one(typed: Typed, given: Given, scene: _Scene, found: Standing) -> None:
+    warnings = (*scene.warnings, *found.warnings)
+    if typed.as_json:
+        fields = flush_wire.standing(
+            found, agent_id=scene.settings.agent_id, target=scene.target, warnings=warnings
+        )
+        print(wire.document(fields))
+        return
+    is_tty = sys.stdout.isatty()
+    text = flush_text.report(
+        found,
+        missing_key=None if typed.is_about_a_session else scene.flush.main_key,
+        target=scene.target,
+        warnings=warnings,
+        is_verbose=bool(given.get("verbose")),
+        width=shutil.get_terminal_size().columns,
+        is_colored=common.wants_color(os.environ, is_tty=is_tty, option=given.get("color")),
+    )
+    print(text)
+
+
+def _print_all(typed: Typed, scene: _Scene, found: Sequence[Standing]) -> None:
+    if typed.as_json:
+        fields = flush_wire.standings(
+            found,
+            agent_id=scene.settings.agent_id,
+            target=scene.target,
+            warnings=scene.warnings,
+        )
+        print(wire.document(fields))
+        return
+    if not found:
+        print("No sessions.")
+        return
+    own = (text for each in found for text in each.warnings if text not in each.session.warnings)
+    text = flush_text.listing(
+        found,
+        warnings=list(dict.fromkeys([*scene.warnings, *own])),
+        now_ms=scene.now.timestamp() * 1000,
+        width=shutil.get_terminal_size().columns if sys.stdout.isatty() else None,
+    )
+    print(text)
+
+
+def _print_prompts(typed: Typed, scene: _Scene) -> None:
+    for text in scene.warnings:
+        common.warn(text)
+    texts = flush_prompt.prompts(scene.flush, at=scene.now, zone_name=scene.zone_name)
+    if typed.as_json:
+        print(wire.document(flush_wire.prompts(texts)))
+    else:
+        written = flush_text.prompts(texts)
+        print(common.harmless(written) if sys.stdout.isatty() else written)
