@@ -1,5 +1,6 @@
 """Which notes may be read by name, and the lines asked for. Nothing outside memory gets out."""
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -35,11 +36,13 @@ def read_lines(
     try:
         data = _read(settings, asked, location)
     except ValueError:  # half a surrogate pair: no file has such a name
-        raise NotReadable(f"no such file: {utf16.well_formed(asked)}") from None
-    except (FileNotFoundError, NotADirectoryError):
-        raise NotReadable(f"no such file: {asked}") from None
+        shown = utf16.well_formed(asked)
+        raise NotReadable(f"no such file: {shown}", errno=errno.ENOENT) from None
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise NotReadable(f"no such file: {asked}", errno=error.errno) from None
     except OSError as error:
-        raise NotReadable(f"{asked} cannot be read: {error.strerror}") from None
+        reason = f"{asked} cannot be read: {error.strerror}"
+        raise NotReadable(reason, errno=error.errno) from None
     lines = data.decode("utf-8", "replace").split("\n")
     first = start or 1
     wanted = lines[first - 1 :] if count is None else lines[first - 1 : first - 1 + count]
