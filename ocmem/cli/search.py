@@ -58,7 +58,8 @@ def run(typed: Typed, given: Given) -> int:
     if not results:
         for each in answered:
             if each.answer is not None and each.answer.why_empty:
-                common.warn(_named(each.settings, each.answer.why_empty, alone))
+                why = "; ".join(filter(None, (each.answer.why_empty, each.answer.advice)))
+                common.warn(_named(each.settings, why, alone))
     mode = typed.citations or agents[0].citations
     cites = citation.wanted(mode, session_key=typed.session_key)
     if typed.as_json and (enabled or not has_failed):

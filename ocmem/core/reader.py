@@ -55,6 +55,11 @@ def read_lines(
     )
 
 
+def stored_path(settings: Settings, path: str) -> str:
+    """How the index names a file, whether it is there or not."""
+    return os.path.relpath(_location(settings, utf16.trim(path)), settings.workspace)
+
+
 @dataclass(frozen=True, slots=True)
 class _Place:
     """A folder and what may be read below it, by path relative to it."""

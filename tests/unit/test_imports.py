@@ -14,7 +14,7 @@ from ocmem.settings.provider import has_local_engine
 from tests import tiny_gguf
 
 HEAVY = {"rich", "httpx", "numpy", "watchdog", "tiktoken", "pydantic", "xllamacpp"}
-LAYERS = ["model", "errors", "settings", "core", "providers", "backends", "watch", "cli"]
+LAYERS = ["model", "errors", "settings", "core", "providers", "backends", "tools", "watch", "cli"]
 PACKAGE = Path(ocmem.__file__).parent
 EXAMPLE = Path(__file__).parent.parent / "example-workspace"
 
