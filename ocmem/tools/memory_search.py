@@ -56,7 +56,8 @@ def memory_search(
             settings, partial(_answer, wanted=wanted, ask=ask), second
         )
         # Keywords could answer, but the reference asks them alone only where no key is known.
-        if answer.failure is not None and answer.degraded and settings.provider.missing is None:
+        is_degraded = answer.degraded is not None and settings.provider.missing is None
+        if is_degraded and answer.failure is not None:
             raise answer.failure
     except OcmemError as error:
         return _unavailable(error)
