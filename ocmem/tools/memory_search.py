@@ -153,7 +153,10 @@ def _unavailable(error: OcmemError) -> Reply:
         action = "Top up the quota or switch to another provider, then retry memory_search."
     else:
         warning = "Memory search is unavailable: the embedding provider or the index failed."
-        action = "Check the embedding provider's configuration, then retry memory_search."
+        action = (
+            "Check the embedding provider's configuration and the index (ocmem status --deep), "
+            "then retry memory_search."
+        )
     return _failed(error, reason, warning, action)
 
 

@@ -10,6 +10,7 @@ from tests.golden.scenarios import (
     provider,
     search,
     status,
+    tool,
     usage,
 )
 
@@ -23,5 +24,6 @@ __all__ = [
     "provider",
     "search",
     "status",
+    "tool",
     "usage",
 ]
