@@ -56,8 +56,7 @@ def memory_search(
             settings, partial(_answer, wanted=wanted, ask=ask), second
         )
         # Keywords could answer, but the reference asks them alone only where no key is known.
-        is_degraded = answer.degraded is not None and settings.provider.missing is None
-        if is_degraded and answer.failure is not None:
+        if answer.failure is not None and settings.provider.missing is None:
             raise answer.failure
     except OcmemError as error:
         return _unavailable(error)

@@ -350,11 +350,13 @@ def test_a_long_query_is_answered(ocmem: Program) -> None:
     assert (done.code, "Traceback" in done.err) == (0, False)
 
 
-def test_nothing_is_waited_for_at_a_terminal_or_without_stdin(ocmem: Program) -> None:
+def at_terminal(ocmem: Program, *args: str, typed: bytes = b"") -> Outcome:
+    """The program with a terminal as its stdin."""
     ours, theirs = pty.openpty()
     try:
+        os.write(ours, typed)
         done = subprocess.run(
-            ocmem.command("tool", "memory_search"),
+            ocmem.command(*args),
             env=ocmem.env,
             stdin=theirs,
             capture_output=True,
@@ -364,11 +366,19 @@ def test_nothing_is_waited_for_at_a_terminal_or_without_stdin(ocmem: Program) ->
     finally:
         os.close(ours)
         os.close(theirs)
-    closed = redirected(ocmem, "<&-", "tool", "memory_search")
+    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def test_a_terminal_is_not_waited_for_unless_asked_to(ocmem: Program) -> None:
+    ocmem.note("MEMORY.md", "Prefers tea.\n")
+
+    unasked = at_terminal(ocmem, "tool", "memory_get")
+    closed = redirected(ocmem, "<&-", "tool", "memory_get")
+    asked = at_terminal(ocmem, "tool", "memory_get", "-", typed=b'{"path": "MEMORY.md"}\n\x04')
 
     told = "no parameters: give a JSON object as an argument or on stdin\n"
-    assert (done.returncode, done.stdout, done.stderr.decode()) == (1, b"", told)
-    assert (closed.code, closed.out, closed.err) == (1, "", told)
+    assert unasked == closed == Outcome(1, "", told)
+    assert asked.json["text"] == "Prefers tea.\n"
 
 
 def test_an_unknown_tool_is_told_the_two_names(ocmem: Program) -> None:

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 
+from ocmem.core import reader
 from ocmem.errors import ToolInputError
 from ocmem.settings import Overrides, Settings, resolve
 from ocmem.tools.memory_get import memory_get
@@ -96,6 +97,7 @@ def test_the_lines_asked_for(settings: Settings, given: dict[str, object], text:
         # missing files in allowed places
         ("memory/none.md", "memory/none.md", ""),
         ("memory.md", "memory.md", ""),
+        ("{home}/ws/memory//none.md", "memory/none.md", ""),
         ("memory/no/such/folder.md", "memory/no/such/folder.md", ""),
         ("../extra/none.md", "../extra/none.md", ""),
         ("memory/\ud83d.md", "memory/\ud83d.md", ""),
@@ -130,6 +132,17 @@ def test_every_other_path_is_refused_in_the_same_two_words(
     fields = {"path": path, "text": "", "disabled": True, "error": "path required"}
     assert list(reply.answer.items()) == list(fields.items())
     assert str(reply.error) != "path required"  # people are told more
+
+
+def test_only_markdown_is_read_whatever_else_people_may_read(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    excerpt = reader.Excerpt("text", "sessions/s.jsonl", 1, 1, total_lines=1)
+    monkeypatch.setattr(reader, "read_lines", lambda *args, **options: excerpt)
+
+    answer = memory_get({"path": "sessions/s.jsonl"}, settings).answer
+
+    assert (answer["text"], answer["error"]) == ("", "path required")
 
 
 def test_what_the_system_refuses_is_told_as_it_is(settings: Settings) -> None:

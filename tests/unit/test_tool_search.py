@@ -184,6 +184,13 @@ def test_a_fallback_is_named(call: Caller) -> None:
     assert list(answer) == ["results", "provider", "model", "fallback", "citations", "mode"]
 
 
+def test_a_secret_in_the_models_name_stays_here(call: Caller) -> None:
+    settings = call.place.settings
+    choice = replace(settings.provider, model="https://me:secret@host/m.gguf?token=secret")
+
+    assert "secret" not in call(settings=replace(settings, provider=choice)).text
+
+
 # --- parameters -----------------------------------------------------------------------------------
 
 
