@@ -320,7 +320,7 @@ def tool(
     list_: Annotated[bool, typer.Option("--list", help="Describe the tools instead.")] = False,
     json: Annotated[bool, typer.Option("--json", help="With --list; answers are JSON.")] = False,
 ) -> int:
-    """Call one of the agent's memory tools, and print what the agent sees."""
+    """Print what the agent's memory tools return."""
     from ocmem.cli import tool as command
 
     if list_:

@@ -196,16 +196,8 @@ def test_citations_go_by_the_setting_and_the_chat(
 # --- when it cannot be had ------------------------------------------------------------------------
 
 
-@pytest.fixture
-def guarded(ocmem: Program) -> tuple[Program, FakeProvider]:
-    return ocmem, FakeProvider(dims=16, mode="words", keys={"openai": KEY})
-
-
-def test_what_the_provider_refuses_is_told_without_its_key(
-    guarded: tuple[Program, FakeProvider],
-) -> None:
-    ocmem, provider = guarded
-    with provider as fake:
+def test_what_the_provider_refuses_is_told_without_its_key(ocmem: Program) -> None:
+    with FakeProvider(dims=16, mode="words", keys={"openai": KEY}) as fake:
         ocmem.note("MEMORY.md", "Prefers tea.\n")
         ocmem.use(fake)
         first = search(ocmem, "tea")
