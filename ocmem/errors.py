@@ -13,6 +13,7 @@ OcmemError
 │   ├── NoBatchApi     it embeds, but takes no batch jobs
 │   └── OutOfTime      there is no time left to ask
 ├── NotReadable        `get` may not or cannot read that path
+├── ToolInputError     a tool was given parameters that it cannot work with
 ├── SessionsError      the store of sessions or a transcript cannot be read
 └── BackendError       qmd or lancedb could not answer
 
@@ -78,7 +79,15 @@ class NoBatchApi(EmbedderError): ...
 class OutOfTime(EmbedderError): ...
 
 
-class NotReadable(OcmemError): ...
+class NotReadable(OcmemError):
+    """`errno`: what the system said; None where the path is none that may be read."""
+
+    def __init__(self, message: str, *, errno: int | None = None, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.errno = errno
+
+
+class ToolInputError(OcmemError): ...
 
 
 class SessionsError(OcmemError): ...

@@ -45,6 +45,7 @@ class Answer:
     stale: bool = False
     warnings: tuple[str, ...] = ()
     why_empty: str | None = None
+    advice: str | None = None  # what to try then, in words of `ocmem search`
     hint: str | None = None
     failure: EmbedderError | None = None  # the provider was asked, and could not answer
     yardstick: Yardstick | None = None  # with `evidence`, where hits are to be compared
@@ -122,6 +123,7 @@ class BuiltinBackend:
                 embedder.identity_of(self.settings.provider).model,
             )
             hits = searcher.hits() if utf16.trim(wanted.query) else []
+            why_empty, advice = (None, None) if hits else self._why_empty(searcher)
             return Answer(
                 hits=hits,
                 ranker=wanted.ranker,
@@ -129,7 +131,8 @@ class BuiltinBackend:
                 degraded=degraded,
                 stale=stale,
                 warnings=tuple(dict.fromkeys(self._warnings)),
-                why_empty=None if hits else self._why_empty(searcher),
+                why_empty=why_empty,
+                advice=advice,
                 hint=self._trouble.hint if self._trouble else None,
                 failure=self._trouble,
                 yardstick=searcher.yardstick() if wanted.compares else None,
@@ -353,21 +356,22 @@ class BuiltinBackend:
             hint=trouble.hint if trouble else None,
         )
 
-    def _why_empty(self, searcher: Searcher) -> str:
+    def _why_empty(self, searcher: Searcher) -> tuple[str, str | None]:
+        """The reason, and what to try."""
         if not utf16.trim(searcher.wanted.query):
-            return "the query is blank"
+            return "the query is blank", None
         if not searcher.db.value(sql.HAS_CHUNKS):
             if self._trouble:
-                return "no notes are indexed yet"
+                return "no notes are indexed yet", None
             shown = self.settings.shown(self.settings.workspace)
-            return f"no notes are indexed in {shown}; another folder can be named by --workspace"
+            other = "another folder can be named by --workspace"
+            return f"no notes are indexed in {shown}", other
         best = searcher.best_below_floor
         if best is not None:
-            floor = searcher.floor
             more = "without --strict, or " if searcher.wanted.strict else ""
             return (
-                f"the best match scores {best:.3f}, below the floor of {floor:g}; "
-                f"try {more}--min-score {max(0, math.floor(best * 100)) / 100:g}"
+                f"the best match scores {best:.3f}, below the floor of {searcher.floor:g}",
+                f"try {more}--min-score {max(0, math.floor(best * 100)) / 100:g}",
             )
         unmatched = searcher.unmatched()
         if unmatched:
@@ -378,7 +382,7 @@ class BuiltinBackend:
                 advice += ", or leave out --provider none"
             elif searcher.vector:
                 advice += ", or --min-score 0"
-            return f"no indexed note has: {', '.join(words)}{more}; {advice}"
+            return f"no indexed note has: {', '.join(words)}{more}", advice
         if searcher.vector is None and not searcher.terms():
-            return "the query has no words to look for"
-        return "nothing is near enough in meaning; try --min-score 0 --ranker fused"
+            return "the query has no words to look for", None
+        return "nothing is near enough in meaning", "try --min-score 0 --ranker fused"

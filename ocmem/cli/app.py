@@ -49,6 +49,11 @@ class Access(StrEnum):
     none = "none"
 
 
+class ToolName(StrEnum):
+    memory_search = "memory_search"
+    memory_get = "memory_get"
+
+
 class ProviderName(StrEnum):
     auto = "auto"
     openai = "openai"
@@ -241,6 +246,31 @@ def get(
     from ocmem.cli import get as command
 
     return command.run(path, start=start, lines=lines, as_json=json, given=ctx.obj)
+
+
+@_command
+def tool(
+    ctx: typer.Context,
+    name: Annotated[ToolName | None, typer.Argument(help="The agent's tool.")] = None,
+    parameters: Annotated[
+        str | None, typer.Argument(help="A JSON object; without it, or with -, stdin is read.")
+    ] = None,
+    session_key: Annotated[
+        str | None,
+        typer.Option(metavar="<key>", help="The chat that asks: its agent; citations or not."),
+    ] = None,
+    envelope: Annotated[
+        bool, typer.Option("--envelope", help="The answer as a tool hands it over.")
+    ] = False,
+    list_: Annotated[bool, typer.Option("--list", help="Describe the tools instead.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="With --list; answers are JSON.")] = False,
+) -> int:
+    """Print what the agent's memory tools return."""
+    from ocmem.cli import tool as command
+
+    if list_:
+        return command.show(as_json=json)
+    return command.run(name, parameters, envelope=envelope, session_key=session_key, given=ctx.obj)
 
 
 @_command

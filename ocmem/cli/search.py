@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from ocmem.backends import fallback
 from ocmem.backends.builtin import Answer, BuiltinBackend
 from ocmem.cli import answers, common, wire
 from ocmem.cli.answers import AgentHit, Answered
 from ocmem.cli.common import Given
 from ocmem.core import citation
 from ocmem.core.search import Wanted
-from ocmem.errors import EmbedderError, OcmemError, UsageError
+from ocmem.errors import OcmemError, UsageError
 from ocmem.model import Source
 from ocmem.settings import Settings
 
@@ -57,7 +58,8 @@ def run(typed: Typed, given: Given) -> int:
     if not results:
         for each in answered:
             if each.answer is not None and each.answer.why_empty:
-                common.warn(_named(each.settings, each.answer.why_empty, alone))
+                why = "; ".join(filter(None, (each.answer.why_empty, each.answer.advice)))
+                common.warn(_named(each.settings, why, alone))
     mode = typed.citations or agents[0].citations
     cites = citation.wanted(mode, session_key=typed.session_key)
     if typed.as_json and (enabled or not has_failed):
@@ -89,39 +91,21 @@ def _answered(typed: Typed, given: Given, settings: Settings, *, alone: bool) ->
         print("Memory search disabled.", file=sys.stderr)
         return Answered(settings, None)
     try:
-        settings, answer = _search(typed, given, settings)
+        settings, answer = fallback.answered(
+            settings,
+            lambda chosen: _ask(typed, given, chosen),
+            lambda first, error: common.fallback(first, given, error, **_options(typed)),
+        )
     except OcmemError as error:
         whose = "" if alone else f" ({settings.agent_id})"
         failure = f"Memory search failed{whose}: {error}"
         common.complain(OcmemError(failure, hint=error.hint))
         return Answered(settings, None, str(error))
-    for text in _talk(answer, settings):
+    for text in fallback.remarks(answer, settings):
         common.warn(_named(settings, text, alone))
     if answer.hint:
         print(f"hint: {answer.hint}", file=sys.stderr)
     return Answered(settings, answer)
-
-
-def _search(typed: Typed, given: Given, settings: Settings) -> tuple[Settings, Answer]:
-    """The answer, and the settings it was found with: those of a fallback, if one steps in."""
-    answer = None
-    try:
-        answer = _ask(typed, given, settings)
-        if answer.failure is None:
-            return settings, answer
-        failure = answer.failure
-    except EmbedderError as error:
-        failure = error
-    try:
-        second = common.fallback(settings, given, failure, **_options(typed))
-    except EmbedderError:
-        if answer is None:
-            raise
-        return settings, answer
-    # A search does not build a second index for what keywords can answer.
-    if answer is not None and not second.index_path.exists():
-        return settings, answer
-    return second, _ask(typed, given, second)
 
 
 def _ask(typed: Typed, given: Given, settings: Settings) -> Answer:
@@ -149,19 +133,6 @@ def _show(
         return
     written = text.hits(results, names=names, cites=cites, explains=explains)
     print((common.harmless(written) if is_tty else written) or "No matches.")
-
-
-def _talk(answer: Answer, settings: Settings) -> Iterator[str]:
-    yield from answer.warnings
-    fallback = settings.provider.fallback
-    if fallback is not None and not settings.provider.missing:
-        yield f"using {settings.provider.id} in place of {fallback.origin}: {fallback.reason}"
-    if answer.degraded:
-        is_told = any(answer.degraded in text for text in answer.warnings)
-        if not is_told:
-            yield f"keyword results only: {answer.degraded}"
-        elif answer.hits:
-            yield "keyword results only"
 
 
 def _wanted(typed: Typed, settings: Settings) -> Wanted:

@@ -33,7 +33,17 @@ def wanted(mode: str, *, session_key: str | None) -> bool:
 
 def chat_type(session_key: str | None) -> str:
     """`direct`, `group` or `channel`; a key that is not an agent's counts as direct."""
+    _, chat = _parts(session_key)
+    return next((kind for kind in ("channel", "group") if kind in chat), "direct")
+
+
+def agent_of(session_key: str | None) -> str | None:
+    """The agent that a key of the form `agent:<id>:<rest>` names."""
+    return _parts(session_key)[0]
+
+
+def _parts(session_key: str | None) -> tuple[str | None, list[str]]:
     parts = utf16.trim(session_key or "").lower().split(":")
     if len(parts) < 3 or parts[0] != "agent" or not parts[1]:
-        return "direct"
-    return next((kind for kind in ("channel", "group") if kind in parts[2:]), "direct")
+        return None, []
+    return parts[1], parts[2:]

@@ -1,5 +1,6 @@
 """Which notes may be read by name, and the lines asked for. Nothing outside memory gets out."""
 
+import errno
 import math
 import os
 import stat
@@ -43,11 +44,13 @@ def read_lines(
     try:
         data = _read(settings, asked, location)
     except ValueError:  # half a surrogate pair: no file has such a name
-        raise NotReadable(f"no such file: {utf16.well_formed(asked)}") from None
-    except (FileNotFoundError, NotADirectoryError):
-        raise NotReadable(f"no such file: {asked}") from None
+        shown = utf16.well_formed(asked)
+        raise NotReadable(f"no such file: {shown}", errno=errno.ENOENT) from None
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise NotReadable(f"no such file: {asked}", errno=error.errno) from None
     except OSError as error:
-        raise NotReadable(f"{asked} cannot be read: {error.strerror}") from None
+        reason = f"{asked} cannot be read: {error.strerror}"
+        raise NotReadable(reason, errno=error.errno) from None
     lines = data.decode("utf-8", "replace").split("\n")
     first = start or 1
     wanted = lines[first - 1 :] if count is None else lines[first - 1 : first - 1 + count]
@@ -91,6 +94,11 @@ def _read_turns(settings: Settings, name: str, *, start: int, count: int | None)
         total_lines=total,
         is_transcript=True,
     )
+
+
+def stored_path(settings: Settings, path: str) -> str:
+    """How the index names a file, whether it is there or not."""
+    return os.path.relpath(_location(settings, utf16.trim(path)), settings.workspace)
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,13 +108,15 @@ class Program:
 
     # --- running ---------------------------------------------------------------------------------
 
-    def __call__(self, *args: str, bound: bool = False, **env: str) -> Outcome:
+    def __call__(
+        self, *args: str, bound: bool = False, stdin: str | bytes = b"", **env: str
+    ) -> Outcome:
         """Run to the end. `bound`: file permissions hold for the child, even if we are root."""
         done = subprocess.run(
             self.command(*args),
             cwd=self.home,
             env=self.env | env,
-            stdin=subprocess.DEVNULL,
+            input=stdin.encode() if isinstance(stdin, str) else stdin,
             capture_output=True,
             timeout=TIMEOUT_S,
             check=False,

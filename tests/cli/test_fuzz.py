@@ -31,6 +31,7 @@ COMMANDS = [
     ["config", "paths", "--export"],
     ["search", "tea", "--no-sync", "--offline", "--provider", "none", "--json"],
     ["get", "MEMORY.md"],
+    ["tool", "memory_get", '{"path": "MEMORY.md"}'],
 ]
 
 

@@ -65,7 +65,15 @@ def test_the_version_is_told(ocmem: Program) -> None:
     assert done.out.startswith("ocmem ")
 
 
-@pytest.mark.parametrize("args", [["index"], ["search", "tea"], ["status", "--deep"]])
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["index"],
+        ["search", "tea"],
+        ["tool", "memory_search", '{"query": "tea"}'],
+        ["status", "--deep"],
+    ],
+)
 def test_ctrl_c_ends_a_run_at_once(ocmem: Program, fake: FakeProvider, args: list[str]) -> None:
     ocmem.note("MEMORY.md", "Prefers tea.\n")
     ocmem.use(fake)
@@ -104,7 +112,13 @@ def test_ctrl_c_leaves_the_index_as_it_was(ocmem: Program, fake: FakeProvider) -
 
 
 @pytest.mark.parametrize(
-    "args", [["search", "tomatoes", "--max-results", "50"], ["get", "MEMORY.md"], ["status"]]
+    "args",
+    [
+        ["search", "tomatoes", "--max-results", "50"],
+        ["get", "MEMORY.md"],
+        ["tool", "memory_get", '{"path": "MEMORY.md"}'],
+        ["status"],
+    ],
 )
 def test_a_reader_that_leaves_early_is_no_reason_to_complain(
     ocmem: Program, args: list[str]

@@ -3,6 +3,7 @@
 `openclaw/<case>.json` holds what OpenClaw 2026.2.26 stored and found in them.
 """
 
+import gzip
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -40,6 +41,15 @@ class Case:
         text = json.dumps(self.memory_search).replace("{ROOT}", str(root))
         query = {"query": dict(variant.query)} if variant is not None and variant.query else {}
         return {**json.loads(text), **query}
+
+
+def expected_of(case: Case) -> Json:
+    """What OpenClaw stored and found."""
+    plain = Path(__file__).parent / "openclaw" / f"{case.name}.json"
+    packed = plain.with_suffix(".json.gz")
+    data = plain.read_bytes() if plain.exists() else gzip.decompress(packed.read_bytes())
+    loaded: Json = json.loads(data)
+    return loaded
 
 
 def _memory_search(base_url: str = BASE_URL, **more: object) -> Json:

@@ -33,11 +33,12 @@ class Stage:
     fake: FakeProvider
     transcript: list[str] = field(default_factory=list)
 
-    def run(self, *args: str, bound: bool = False, **env: str) -> Outcome:
+    def run(self, *args: str, bound: bool = False, stdin: str = "", **env: str) -> Outcome:
         """Run the program. `bound`: file permissions hold for it, even if we are root."""
-        done = self.ocmem(*args, bound=bound, **env)
+        done = self.ocmem(*args, bound=bound, stdin=stdin, **env)
         typed = [*(f"{name}={shlex.quote(value)}" for name, value in env.items()), "ocmem"]
-        text = f"$ {' '.join([*typed, *map(shlex.quote, args)])}\n{_ended(done.out)}"
+        fed = f" <<< {shlex.quote(stdin)}" if stdin else ""
+        text = f"$ {' '.join([*typed, *map(shlex.quote, args)])}{fed}\n{_ended(done.out)}"
         if done.err:
             text += f"--- stderr\n{_ended(done.err)}"
         self.transcript.append(self._steady(f"{text}--- exit {done.code}\n"))

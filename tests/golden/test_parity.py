@@ -1,6 +1,5 @@
 """The same files, settings and vectors give the rows and the answers that OpenClaw gave."""
 
-import gzip
 import hashlib
 import itertools
 import json
@@ -16,7 +15,7 @@ from ocmem.core.ranker import Ranked
 from ocmem.core.search import Searcher
 from ocmem.core.store import Connection, open_existing, vectors
 from ocmem.model import Candidate, Hit
-from tests.golden.cases import CASES, Case, Json
+from tests.golden.cases import CASES, Case, Json, expected_of
 from tests.golden.world import World, given
 
 SCORE_DIGITS = 9
@@ -113,7 +112,7 @@ def test_the_rows_are_those_that_openclaw_wrote(
     case: Case, world_of: Callable[[Case], World]
 ) -> None:
     world = world_of(case)
-    expected = _expected(case)
+    expected = expected_of(case)
 
     chunks = _chunks(world)
 
@@ -151,7 +150,7 @@ def test_a_second_run_changes_and_embeds_nothing(
     report = world.backend().index(force=False, wait_s=0)
 
     assert (report.full, report.changed, report.removed, report.embedded) == (False, 0, 0, 0)
-    assert report.scanned == len(_expected(case)["files"])
+    assert report.scanned == len(expected_of(case)["files"])
     assert world.embedder.documents == before
 
 
@@ -187,7 +186,7 @@ def test_a_search_finds_what_openclaw_found(
     case: Case, name: str, query: str, world_of: Callable[[Case], World], uncut: list[Result]
 ) -> None:
     world = world_of(case)
-    expected = [_wire(row) for row in _expected(case)["search"][name]["results"][query]]
+    expected = [_wire(row) for row in expected_of(case)["search"][name]["results"][query]]
 
     found = [_result(hit) for hit in world.search(query, case.variants[name])]
 
@@ -250,18 +249,6 @@ def test_vectors_of_other_lengths_are_never_left_to_knn(
 
 
 # --- what is compared ---------------------------------------------------------------------------
-
-
-def _expected(case: Case) -> Json:
-    folder = Path(__file__).parent / "openclaw"
-    plain = folder / f"{case.name}.json"
-    data = plain.read_bytes() if plain.exists() else gzip.decompress(_packed(plain).read_bytes())
-    loaded: Json = json.loads(data)
-    return loaded
-
-
-def _packed(plain: Path) -> Path:
-    return plain.with_suffix(".json.gz")
 
 
 def _by_key(rows: Sequence[Json], *names: str) -> dict[tuple[Any, ...], Json]:

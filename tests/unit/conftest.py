@@ -9,6 +9,7 @@ from tests.fake_provider import FakeProvider
 from tests.unit.backfill import Backfill
 from tests.unit.place import NOTES, Place
 from tests.unit.shelf import Shelf
+from tests.unit.tool_caller import Caller
 
 
 @pytest.fixture
@@ -17,6 +18,12 @@ def place(tmp_path: Path) -> Place:
     for name, text in NOTES.items():
         (place.memory / name).write_text(text)
     return place
+
+
+@pytest.fixture
+def call(place: Place) -> Caller:
+    place.write(one="alpha beta\n\n", two="gamma\nalpha\n")
+    return Caller(place)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ocmem.core.citation import chat_type, citation, parse, wanted
+from ocmem.core.citation import agent_of, chat_type, citation, parse, wanted
 from ocmem.model import ChunkRow
 
 CHATS = [
@@ -71,3 +71,19 @@ def test_auto_cites_in_direct_chats_only(session_key: str | None, kind: str) -> 
     assert wanted("auto", session_key=session_key) is (kind == "direct")
     assert wanted("on", session_key=session_key) is True
     assert wanted("off", session_key=session_key) is False
+
+
+@pytest.mark.parametrize(
+    ("session_key", "agent"),
+    [
+        (None, None),
+        ("main", None),
+        ("discord:channel:9", None),
+        ("agent:main", None),
+        ("agent::main", None),
+        ("agent:main:main", "main"),
+        (" Agent:Work:telegram:group:1\n", "work"),
+    ],
+)
+def test_a_session_key_names_its_agent(session_key: str | None, agent: str | None) -> None:
+    assert agent_of(session_key) == agent

@@ -180,7 +180,7 @@ def test_a_floor_that_nothing_reaches_is_named_as_it_was_set(notes: Notes) -> No
     answer = notes.ask("heron", min_score=0.35, fused_min_score=2.0)
 
     assert answer.why_empty is not None
-    assert "below the floor of 2;" in answer.why_empty
+    assert answer.why_empty.endswith(", below the floor of 2")
 
 
 # --- weights and candidates ---------------------------------------------------------------------

@@ -14,7 +14,7 @@ from ocmem.settings.provider import has_local_engine
 from tests import tiny_gguf
 
 HEAVY = {"rich", "httpx", "numpy", "watchdog", "tiktoken", "pydantic", "xllamacpp"}
-LAYERS = ["model", "errors", "settings", "core", "providers", "backends", "watch", "cli"]
+LAYERS = ["model", "errors", "settings", "core", "providers", "backends", "tools", "watch", "cli"]
 PACKAGE = Path(ocmem.__file__).parent
 EXAMPLE = Path(__file__).parent.parent / "example-workspace"
 
@@ -76,6 +76,19 @@ def test_a_piped_search_does_not_load_rich(tmp_path: Path) -> None:
     _loaded(_run(*args), tmp_path)
 
     assert not HEAVY & _loaded(_run(*args), tmp_path)
+
+
+def test_the_agents_tools_load_nothing_heavy_and_reading_no_index(tmp_path: Path) -> None:
+    place = ("--workspace", str(EXAMPLE))
+    search = ("tool", "memory_search", '{"query": "dentist"}', *place)
+    _loaded(_run(*search), tmp_path)
+
+    searched = _loaded(_run(*search), tmp_path)
+    got = _loaded(_run("tool", "memory_get", '{"path": "MEMORY.md"}', *place), tmp_path)
+
+    assert "tokenizers" in searched  # it did embed the query
+    assert not HEAVY & searched
+    assert not (HEAVY | {"apsw", "tokenizers", "ocmem.backends.builtin"}) & got
 
 
 def test_every_layer_imports_only_from_its_left() -> None:

@@ -1,5 +1,6 @@
 """What may be read by name, and which lines come back."""
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -145,6 +146,25 @@ def test_anything_else_is_refused_with_what_may_be_read(settings: Settings, path
 )
 def test_a_refusal_says_what_is_the_matter(settings: Settings, path: str, message: str) -> None:
     assert str(refusal(settings, path)) == message
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("other.md", None),
+        ("memory/dir.md", None),
+        ("memory/t.txt", None),
+        ("memory/a\0.md", None),
+        ("memory/none.md", errno.ENOENT),
+        ("memory/\ud83d.md", errno.ENOENT),
+        ("memory/a.md/b.md", errno.ENOTDIR),
+        (f"memory/{'x' * 300}.md", errno.ENAMETOOLONG),
+    ],
+)
+def test_a_refusal_is_told_from_what_the_system_said(
+    settings: Settings, path: str, said: int | None
+) -> None:
+    assert refusal(settings, path).errno == said
 
 
 @pytest.fixture

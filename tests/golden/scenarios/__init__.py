@@ -11,6 +11,7 @@ from tests.golden.scenarios import (
     provider,
     search,
     status,
+    tool,
     usage,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "provider",
     "search",
     "status",
+    "tool",
     "usage",
 ]
