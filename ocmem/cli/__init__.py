@@ -4,6 +4,7 @@ import contextlib
 import gc
 import os
 import sys
+from typing import Any
 
 from ocmem.errors import OcmemError, ReaderLeft
 
@@ -80,9 +81,21 @@ def _usage_message(error: Exception) -> str:
     if message.startswith("No such command"):
         return f"error: {message.replace('No such', 'unknown').rstrip('.')}"
     if kind == "BadOptionUsage" and message.endswith("requires an argument."):
-        from ocmem.cli.app import with_value
-
         if option == "--profile":
             return "--profile requires a value"
-        return f"error: option '{with_value(option)}' argument missing"
+        return f"error: option '{_with_value(option)}' argument missing"
     return f"error: {message[:1].lower()}{message[1:]}"
+
+
+def _with_value(option: str) -> str:
+    """An option and the name of its value, as the help shows them: `--agent <id>`."""
+    import typer
+
+    from ocmem.cli.app import app
+
+    commands: list[Any] = [typer.main.get_command(app)]
+    for command in commands:
+        commands += getattr(command, "commands", {}).values()
+    params = [param for command in commands for param in command.params]
+    named = (param.metavar for param in params if option in param.opts and param.metavar)
+    return f"{option} {next(named, '<value>')}"

@@ -1,13 +1,21 @@
 """The Typer app: signatures and help only; each body imports its command module when it runs."""
 
 from collections.abc import Callable
-from enum import StrEnum
 from functools import partial
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 import typer
 
 from ocmem import __version__
+from ocmem.cli.choices import (
+    Access,
+    Citations,
+    ConfigPart,
+    ProviderName,
+    Ranker,
+    SourceName,
+    ToolName,
+)
 from ocmem.cli.global_options import with_globals
 from ocmem.model import Source
 
@@ -21,66 +29,12 @@ app = typer.Typer(
 )
 
 
-class Ranker(StrEnum):
-    auto = "auto"
-    openclaw = "openclaw"
-    fused = "fused"
-
-
-class Citations(StrEnum):
-    auto = "auto"
-    on = "on"
-    off = "off"
-
-
-class ConfigPart(StrEnum):
-    settings = "settings"
-    paths = "paths"
-
-
-class SourceName(StrEnum):
-    memory = "memory"
-    sessions = "sessions"
-
-
-class Access(StrEnum):
-    rw = "rw"
-    ro = "ro"
-    none = "none"
-
-
-class ToolName(StrEnum):
-    memory_search = "memory_search"
-    memory_get = "memory_get"
-
-
-class ProviderName(StrEnum):
-    auto = "auto"
-    openai = "openai"
-    gemini = "gemini"
-    voyage = "voyage"
-    mistral = "mistral"
-    local = "local"
-    builtin = "builtin"
-    none = "none"
-
-
 def _command(
     function: Callable[..., int | None], *, of: typer.Typer = app, name: str | None = None
 ) -> Callable[..., int | None]:
     """Make a command of `function`. Words too many are left to `with_globals`."""
     made = of.command(name, context_settings={"allow_extra_args": True})
     return made(with_globals(function))
-
-
-def with_value(option: str) -> str:
-    """An option and the name of its value, as the help shows them: `--agent <id>`."""
-    commands: list[Any] = [typer.main.get_command(app)]
-    for command in commands:
-        commands += getattr(command, "commands", {}).values()
-    params = [param for command in commands for param in command.params]
-    named = (param.metavar for param in params if option in param.opts and param.metavar)
-    return f"{option} {next(named, '<value>')}"
 
 
 def _print_version(wanted: bool) -> None:
@@ -348,11 +302,7 @@ def config(
     return command.run(what, as_json=json, export=export, only_set=changed, given=ctx.obj)
 
 
-_sessions = typer.Typer(
-    help="List the agent's chats, or write one down.",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-)
+_sessions = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
 app.add_typer(_sessions, name="sessions")
 
 

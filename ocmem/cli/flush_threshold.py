@@ -10,11 +10,19 @@ from pathlib import Path
 
 from ocmem.cli import common, flush_text, flush_wire, table, wire
 from ocmem.cli.common import Given
-from ocmem.core import flush_prompt, session_store, standing, tokens, usage, user_time
+from ocmem.core import (
+    flush_prompt,
+    session_files,
+    session_store,
+    standing,
+    tokens,
+    usage,
+    user_time,
+)
 from ocmem.core.session_store import SessionEntry
 from ocmem.core.standing import Asked, Session, Standing
 from ocmem.errors import SessionsError, UsageError
-from ocmem.settings import Settings, flush, paths
+from ocmem.settings import Settings, flush
 from ocmem.settings.flush import FlushSettings, WorkspaceAccess
 
 FLUSH_IS_DUE = 3  # the exit code of `--check`
@@ -155,39 +163,25 @@ def _unknown(wanted: str, known: Sequence[SessionEntry], settings: Settings) -> 
 
 
 def _from_transcript(typed: str, scene: _Scene) -> Session:
-    file = _transcript_file(typed, scene.settings)
+    settings = scene.settings
+    file = session_files.located(common.typed(typed), settings.sessions_dir, common.cwd())
+    if file is None:
+        raise UsageError(
+            f"--transcript: no such transcript: {table.one_line(typed)}",
+            hint="a path, or a name that ocmem sessions list shows",
+        )
     size = usage.context_size(file, tokens.nearest_counter)
-    entry = _entry_of(file, size.about.session_id, scene.settings)
-    return standing.from_transcript(scene.settings.shown(file), size, entry)
+    return standing.from_transcript(settings.shown(file), size, _entry_of(file, settings))
 
 
-def _transcript_file(typed: str, settings: Settings) -> Path:
-    """A path, or a name in the agent's folder of sessions."""
-    if not typed.strip():
-        raise UsageError("--transcript needs a path")
-    file = paths.expand(typed, settings.home)
-    folder = settings.sessions_dir
-    name = typed.strip().removeprefix("sessions/")
-    candidates = (file, folder / name, folder / f"{name}.jsonl")
-    # Not Path.exists(): that raises for a name too long, or below a folder that may not be read.
-    found = next((each for each in candidates if os.path.lexists(each)), None)
-    if found is None:
-        places = f"neither {settings.shown(file)} nor in {settings.shown(folder)}"
-        raise UsageError(f"no such transcript: {places}")
-    return found
-
-
-def _entry_of(file: Path, session_id: str | None, settings: Settings) -> SessionEntry | None:
-    """The store's entry of a transcript, by its session id; it is not needed, only good to have."""
+def _entry_of(file: Path, settings: Settings) -> SessionEntry | None:
+    """The store's entry of a transcript; it is not needed, only good to have."""
     try:
         entries = session_store.read(settings.sessions_dir).values()
     except SessionsError as error:
         common.warn(str(error))
         return None
-    ids = (session_id or "", file.name.partition(".jsonl")[0])
-    by_file = (each for each in entries if Path(each.session_file or "").name == file.name)
-    by_id = (each for each in entries if each.session_id in ids)
-    return next(by_file, None) or next(by_id, None)
+    return session_files.owner(entries, file.name)
 
 
 def _updated(entry: SessionEntry) -> float:

@@ -2,19 +2,12 @@
 
 import inspect
 from collections.abc import Callable
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
+from ocmem.cli.choices import Color
 from ocmem.errors import ReaderLeft, UsageError
-
-
-class Color(StrEnum):
-    auto = "auto"
-    always = "always"
-    never = "never"
-
 
 # Accepted before and after the command; the later one wins.
 _GLOBAL_OPTIONS: dict[str, Any] = {

@@ -3,6 +3,7 @@
 import math
 import os
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -150,6 +151,8 @@ def _lines(state: Health) -> Iterator[str]:
         yield f"Batch jobs: {state.pending.jobs} pending ({state.pending.chunks} chunks)"
     if choice.fallback is not None:
         yield choice.fallback.reason
+    if state.watcher is not None:
+        yield f"Watched by: {state.watcher.shown(time.time() * 1000)}"
     if choice.id == "builtin":
         yield (
             "Note: builtin is an English model; for Korean, Chinese or Japanese notes a "
@@ -235,6 +238,7 @@ def _status_fields(state: Health) -> dict[str, Any]:
                 }
             ),
             "batch": _batch_fields(state),
+            "watcher": _watcher_fields(state),
             "custom": _present(
                 {
                     "searchMode": "hybrid" if has_model else "fts-only",
@@ -261,6 +265,12 @@ def _batch_fields(state: Health) -> dict[str, Any]:
             "pending": wire.pending(state.pending) if state.pending else None,
         }
     )
+
+
+def _watcher_fields(state: Health) -> dict[str, Any] | None:
+    if state.watcher is None:
+        return None
+    return {"pid": state.watcher.pid, "startedAt": state.watcher.started_at_ms}
 
 
 def _batch_enabled(state: Health) -> bool:

@@ -79,7 +79,7 @@ def _read_turns(settings: Settings, name: str, *, start: int, count: int | None)
         raise NotReadable("a folder of notes has no transcripts")
     last = math.inf if count is None else start + count - 1
     turns: list[str] = []
-    with session_files.opened(settings.sessions_dir / name) as spoken:
+    with session_files.opened(settings.sessions_dir / name, follow=False) as spoken:
         for number, turn in spoken:
             if number > last:
                 break

@@ -63,8 +63,8 @@ def export(
     if entry is not None:
         location, is_borrowed = _transcript_of(entry, sessions_dir)
     else:
-        location = _named(wanted, sessions_dir, cwd)
-        entry = None if location is None else _owner(entries.values(), location.name)
+        location = session_files.located(wanted, sessions_dir, cwd)
+        entry = None if location is None else session_files.owner(entries.values(), location.name)
     if location is None:
         raise _unknown(wanted, entry)
     location, messages = _spoken(location, most)
@@ -94,26 +94,6 @@ def _transcript_of(entry: SessionEntry, sessions_dir: Path) -> tuple[Path | None
             return sessions_dir / name, False
     last = max(files, default=None)
     return (None, False) if last is None else (sessions_dir / last, True)
-
-
-def _named(wanted: str, sessions_dir: Path, cwd: Path | None) -> Path | None:
-    """A transcript by its name in the sessions folder, or by a path of its own."""
-    if not wanted.strip() or "\0" in wanted:
-        return None
-    name = wanted.removeprefix(session_files.FOLDER)
-    places = [sessions_dir / name] if "/" not in name else []
-    places.append(Path(wanted) if cwd is None else cwd / wanted)
-    return next((place for place in places if os.path.lexists(place)), None)
-
-
-def _owner(entries: Iterable[SessionEntry], name: str) -> SessionEntry | None:
-    """The chat that a transcript belongs to, if the store knows."""
-    id, base = session_files.id_of(name), session_files.without_archive(name)
-
-    def owns(entry: SessionEntry) -> bool:
-        return entry.session_id == id or Path(entry.session_file or "").name == base
-
-    return next(filter(owns, entries), None)
 
 
 def _spoken(location: Path, most: int) -> tuple[Path, tuple[str, ...]]:

@@ -1,10 +1,10 @@
 """An agent's transcripts on disk: which there are, whose they are, and how one is opened."""
 
 import contextlib
+import errno
 import os
 import re
-import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from ocmem.core import session_store, utf16
 from ocmem.core.session_store import SessionEntry
 from ocmem.core.transcript import Transcript
 from ocmem.errors import SessionsError
+from ocmem.settings.reading import open_regular
 
 FOLDER = "sessions/"  # what the index calls the folder, wherever it is
 _SUFFIX = ".jsonl"
@@ -123,21 +124,42 @@ def archived_at(name: str) -> str | None:
 
 
 @contextlib.contextmanager
-def opened(location: Path) -> Iterator[Transcript]:
-    """A transcript to be read; raises SessionsError where there is none that can be."""
+def opened(location: Path, *, follow: bool = True) -> Iterator[Transcript]:
+    """A transcript to be read; raises SessionsError where there is none that can be.
+
+    Without `follow`, what is behind a symbolic link is none.
+    """
     try:
-        # Neither a link to elsewhere nor a pipe to wait on.
-        descriptor = os.open(location, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except FileNotFoundError:
+        file = open_regular(location, follow=follow)
+    except (FileNotFoundError, NotADirectoryError):
         raise SessionsError(f"no such transcript: {location}") from None
     except ValueError:
         raise SessionsError("a path cannot hold a NUL character") from None
     except OSError as error:
-        why = "it is a symbolic link" if location.is_symlink() else error.strerror
+        why = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
         raise SessionsError(f"{location} cannot be read: {why}") from error
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
-        os.close(descriptor)
-        raise SessionsError(f"{location} is not a regular file")
-    with os.fdopen(descriptor, "rb") as file:
-        yield Transcript(file, status.st_size)
+    with file:
+        try:
+            yield Transcript(file, os.fstat(file.fileno()).st_size)
+        except OSError as error:
+            raise SessionsError(f"{location} cannot be read: {error.strerror}") from error
+
+
+def located(wanted: str, sessions_dir: Path, cwd: Path | None) -> Path | None:
+    """A transcript by its name in the sessions folder, or by a path of its own."""
+    asked = wanted.strip()
+    if not asked or "\0" in asked:
+        return None
+    name = asked.removeprefix(FOLDER)
+    places = [] if "/" in name else [sessions_dir / name, sessions_dir / f"{name}{_SUFFIX}"]
+    places.append(Path(asked) if cwd is None else cwd / asked)
+    return next((place for place in places if os.path.lexists(place)), None)
+
+
+def owner(entries: Iterable[SessionEntry], name: str) -> SessionEntry | None:
+    """The chat that a transcript belongs to, if the store knows."""
+    id, base = id_of(name), without_archive(name)
+    known = list(entries)
+    by_file = (entry for entry in known if Path(entry.session_file or "").name == base)
+    by_id = (entry for entry in known if entry.session_id == id)
+    return next(by_file, None) or next(by_id, None)

@@ -27,6 +27,7 @@ class Transcript:
         self._file = file
         self._size = size
         self.lines_read = 0
+        self.lines_skipped = 0  # too long to be looked at
 
     def __iter__(self) -> Iterator[Turn]:
         return turns(self.lines())
@@ -34,7 +35,7 @@ class Transcript:
     def lines(self) -> Iterator[bytes]:
         """The lines as they are; one that is too long to be a turn is empty."""
         self._file.seek(0)
-        self.lines_read = 0
+        self.lines_read = self.lines_skipped = 0
         left = self._size
         while left > 0 and (line := self._file.readline(min(left, MOST_LINE_BYTES + 1))):
             self.lines_read += 1
@@ -45,6 +46,7 @@ class Transcript:
             while left > 0 and line and not line.endswith(b"\n"):
                 line = self._file.readline(min(left, 1 << 20))
                 left -= len(line)
+            self.lines_skipped += 1
             yield b""
 
 

@@ -4,17 +4,15 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal
+from typing import Any, Final, Literal
 
-from ocmem.core import jsjson, utf16
+from ocmem.core import jsjson, session_files, utf16
 from ocmem.core.tokens import TokenCounter
-from ocmem.errors import SessionsError
-from ocmem.settings.reading import open_regular
+from ocmem.core.transcript import Transcript
 
 Source = Literal["transcript-usage", "transcript-tiktoken", "transcript-estimate"]
 Record = dict[str, Any]
 
-_MOST_LINE_BYTES: Final = 16 * 1024 * 1024
 _MOST_TOKENS: Final = 2**53  # a larger number is none that JavaScript could count with
 _PIECE_UNITS: Final = 4096  # tiktoken takes its time for long words
 _IMAGE_CHARS: Final = 4800
@@ -46,28 +44,20 @@ class Findings:
 
 def context_size(file: Path, counter_for: Callable[[str | None], TokenCounter]) -> ContextSize:
     """What the last answer reported; failing that, a count of what the model would see."""
-    try:
-        with open_regular(file) as opened:
-            found = _findings(opened)
-            if found.usage is not None:
-                return ContextSize(found.usage, "transcript-usage", None, found)
-            counter = counter_for(found.model)
-            opened.seek(0)
-            tokens = _counted(opened, found, counter) or None
-    except FileNotFoundError:
-        raise SessionsError(f"no such transcript: {file}") from None
-    except OSError as error:
-        raise SessionsError(f"{file} cannot be read: {error.strerror}") from error
+    with session_files.opened(file) as lines:
+        found = _findings(lines)
+        if found.usage is not None:
+            return ContextSize(found.usage, "transcript-usage", None, found)
+        counter = counter_for(found.model)
+        tokens = _counted(lines, found, counter) or None
     source: Source = "transcript-tiktoken" if counter.is_exact else "transcript-estimate"
     return ContextSize(tokens, source, counter.method, found)
 
 
-def _findings(opened: BinaryIO) -> Findings:
+def _findings(transcript: Transcript) -> Findings:
     found = Findings()
-    for at, record in enumerate(_records(opened)):
-        if record is None:
-            found.skipped += 1
-        elif record.get("type") == "compaction":
+    for at, record in enumerate(_records(transcript)):
+        if record.get("type") == "compaction":
             found.compactions += 1
             found.usage = None
             found.first_kept = _text(record.get("firstKeptEntryId"))
@@ -77,6 +67,7 @@ def _findings(opened: BinaryIO) -> Findings:
             found.provider = _text(message.get("provider")) or found.provider
             found.model = _text(message.get("model")) or found.model
             found.usage = _prompt_tokens(message) or found.usage
+    found.skipped = transcript.lines_skipped
     return found
 
 
@@ -105,13 +96,11 @@ def _count(value: object) -> int:
     return int(value) if 0 < value < _MOST_TOKENS else 0
 
 
-def _counted(opened: BinaryIO, found: Findings, counter: TokenCounter) -> int:
+def _counted(transcript: Transcript, found: Findings, counter: TokenCounter) -> int:
     """The context of the next turn: the last summary, what it kept, and all that came since."""
     total = compactions = 0
     is_kept = found.compactions == 0
-    for record in _records(opened):
-        if record is None:
-            continue
+    for record in _records(transcript):
         if record.get("type") == "compaction":
             compactions += 1
             if compactions == found.compactions:
@@ -174,24 +163,15 @@ def _size(text: str | None, counter: TokenCounter, *, more_chars: int = 0) -> in
     return sum(counter.count(utf16.well_formed(piece)) for piece in pieces) + more_chars // 4
 
 
-def _records(opened: BinaryIO) -> Iterator[Record | None]:
-    """The file's objects, and None for a line that is too long; what is torn or odd is left out."""
-    while line := opened.readline(_MOST_LINE_BYTES):
-        if len(line) == _MOST_LINE_BYTES and not line.endswith(b"\n"):
-            _skip_line(opened)
-            yield None
-            continue
+def _records(transcript: Transcript) -> Iterator[Record]:
+    """The objects in it; what is torn or odd is left out."""
+    for line in transcript.lines():
         try:
             record = json.loads(line.decode("utf-8", "replace"))
         except (ValueError, RecursionError):
             continue
         if isinstance(record, dict):
             yield record
-
-
-def _skip_line(opened: BinaryIO) -> None:
-    while (rest := opened.readline(_MOST_LINE_BYTES)) and not rest.endswith(b"\n"):
-        pass
 
 
 def _text(value: object) -> str | None:

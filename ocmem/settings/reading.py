@@ -13,10 +13,14 @@ def regular_bytes(file: Path, *, most: int) -> bytes:
         return opened.read(most)
 
 
-def open_regular(file: Path) -> BinaryIO:
-    """A regular file, open for reading; raises OSError if it is none, or cannot be opened."""
+def open_regular(file: Path, *, follow: bool = True) -> BinaryIO:
+    """A regular file, open for reading; raises OSError if it is none, or cannot be opened.
+
+    Without `follow`, a symbolic link is none.
+    """
     # Without O_NONBLOCK, opening a pipe waits for somebody to write into it.
-    descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)
+    descriptor = os.open(file, flags if follow else flags | os.O_NOFOLLOW)
     try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):

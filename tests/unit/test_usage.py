@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ocmem.core import usage
+from ocmem.core import transcript, usage
 from ocmem.core.tokens import ESTIMATE, TokenCounter
 from ocmem.core.usage import ContextSize
 from ocmem.errors import SessionsError
@@ -205,7 +205,7 @@ def test_an_empty_transcript_has_no_size(tmp_path: Path, lines: list[str]) -> No
 def test_a_line_beyond_measure_is_skipped_and_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(usage, "_MOST_LINE_BYTES", 200)
+    monkeypatch.setattr(transcript, "MOST_LINE_BYTES", 200)
     long = message("user", "x" * 1000)
 
     found = sized(tmp_path, [message("user", "x" * 40), long, message("user", "x" * 40)])
