@@ -67,7 +67,7 @@ def one_agent(given: Given, **options: Any) -> Settings:  # noqa: ANN401
 def each_agent(given: Given, **options: Any) -> Iterator[Settings]:  # noqa: ANN401
     """The settings of every agent that a command handles; the files are read once."""
     chosen = overrides(given, **options)
-    found = Documents.read(chosen, os.environ, cwd=cwd())
+    found = Documents.read(chosen, os.environ, cwd=_cwd())
     agents, warnings = found.wanted(chosen)
     for text in warnings:
         warn(text)
@@ -76,7 +76,9 @@ def each_agent(given: Given, **options: Any) -> Iterator[Settings]:  # noqa: ANN
 
 
 def _resolved(chosen: Overrides, found: Documents | None = None) -> Settings:
-    resolved = config.resolve(chosen, os.environ, cwd=cwd(), now_ms=time.time() * 1000, found=found)
+    resolved = config.resolve(
+        chosen, os.environ, cwd=_cwd(), now_ms=time.time() * 1000, found=found
+    )
     _check_folder(resolved)
     if "sessions" in chosen.sources and resolved.is_folder:
         raise UsageError("--source sessions: a folder of notes has no transcripts")
@@ -95,7 +97,7 @@ def fallback(settings: Settings, given: Given, error: EmbedderError, **options: 
     if not is_first or not error.is_outage or settings.search.fallback in ("none", choice.id):
         raise error
     chosen = overrides({**given, "agent": [settings.agent_id]}, failure=str(error), **options)
-    second = config.resolve(chosen, os.environ, cwd=cwd(), now_ms=time.time() * 1000)
+    second = config.resolve(chosen, os.environ, cwd=_cwd(), now_ms=time.time() * 1000)
     if second.provider.missing is not None:
         raise EmbedderError(second.provider.missing, hint=error.hint)
     return second
@@ -122,7 +124,7 @@ def with_fallback(
         return second, work(second)
 
 
-def cwd() -> Path | None:
+def _cwd() -> Path | None:
     """Where we are; a folder that was deleted under us is nowhere."""
     try:
         return Path.cwd()

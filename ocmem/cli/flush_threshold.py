@@ -164,7 +164,9 @@ def _unknown(wanted: str, known: Sequence[SessionEntry], settings: Settings) -> 
 
 def _from_transcript(typed: str, scene: _Scene) -> Session:
     settings = scene.settings
-    file = session_files.located(common.typed(typed), settings.sessions_dir, common.cwd())
+    if not typed.strip():
+        raise UsageError("--transcript needs a path")
+    file = session_files.located(typed, settings.sessions_dir, home=settings.home)
     if file is None:
         raise UsageError(
             f"--transcript: no such transcript: {table.one_line(typed)}",

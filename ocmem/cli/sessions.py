@@ -46,10 +46,10 @@ def export(wanted: str, *, messages: int | None, as_json: bool, given: Given) ->
     _refuse_folder(settings)
     found = session_export.export(
         settings.sessions_dir,
-        common.typed(wanted),
+        wanted,
         most=messages or _hook_messages(settings),
         now=datetime.now(UTC),
-        cwd=common.cwd(),
+        home=settings.home,
     )
     _talk(settings, found)
     if as_json:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ocmem.core import session_files, session_store, transcript
+from ocmem.core import session_files, session_store, transcript, utf16
 from ocmem.core.redact import redact
 from ocmem.core.session_store import SessionEntry
 from ocmem.errors import SessionsError
@@ -50,9 +50,7 @@ class Export:
         return "\n".join(lines)
 
 
-def export(
-    sessions_dir: Path, wanted: str, *, most: int, now: datetime, cwd: Path | None
-) -> Export:
+def export(sessions_dir: Path, wanted: str, *, most: int, now: datetime, home: Path) -> Export:
     """The last messages of a chat, by its key or id, or of a transcript, by its name or path.
 
     Raises SessionsError where there is neither.
@@ -63,7 +61,7 @@ def export(
     if entry is not None:
         location, is_borrowed = _transcript_of(entry, sessions_dir)
     else:
-        location = session_files.located(wanted, sessions_dir, cwd)
+        location = session_files.located(wanted, sessions_dir, home=home)
         entry = None if location is None else session_files.owner(entries.values(), location.name)
     if location is None:
         raise _unknown(wanted, entry)
@@ -156,4 +154,5 @@ def _unknown(wanted: str, entry: SessionEntry | None) -> SessionsError:
     hint = "ocmem sessions list shows what there is"
     if entry is not None:
         return SessionsError(f"{entry.key} has no transcript", hint=hint)
-    return SessionsError(f"no session and no transcript is called {wanted}", hint=hint)
+    shown = utf16.well_formed(wanted)
+    return SessionsError(f"no session and no transcript is called {shown}", hint=hint)

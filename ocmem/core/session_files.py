@@ -12,6 +12,7 @@ from ocmem.core import session_store, utf16
 from ocmem.core.session_store import SessionEntry
 from ocmem.core.transcript import Transcript
 from ocmem.errors import SessionsError
+from ocmem.settings import paths
 from ocmem.settings.reading import open_regular
 
 FOLDER = "sessions/"  # what the index calls the folder, wherever it is
@@ -145,15 +146,18 @@ def opened(location: Path, *, follow: bool = True) -> Iterator[Transcript]:
             raise SessionsError(f"{location} cannot be read: {error.strerror}") from error
 
 
-def located(wanted: str, sessions_dir: Path, cwd: Path | None) -> Path | None:
-    """A transcript by its name in the sessions folder, or by a path of its own."""
+def located(wanted: str, sessions_dir: Path, *, home: Path) -> Path | None:
+    """A transcript by its name in the sessions folder, or by a path, which may begin with `~`."""
     asked = wanted.strip()
     if not asked or "\0" in asked:
         return None
     name = asked.removeprefix(FOLDER)
-    places = [] if "/" in name else [sessions_dir / name, sessions_dir / f"{name}{_SUFFIX}"]
-    places.append(Path(asked) if cwd is None else cwd / asked)
-    return next((place for place in places if os.path.lexists(place)), None)
+    if "/" not in name:
+        for place in (sessions_dir / name, sessions_dir / f"{name}{_SUFFIX}"):
+            if os.path.lexists(place):
+                return place
+    place = paths.expand(asked, home)
+    return place if os.path.lexists(place) else None
 
 
 def owner(entries: Iterable[SessionEntry], name: str) -> SessionEntry | None:

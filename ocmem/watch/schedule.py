@@ -38,10 +38,10 @@ class Schedule:
     _notes: Debouncer = field(init=False)
     _chats: Debouncer = field(init=False)
     _deltas: Deltas = field(init=False)
-    _next_full_ms: int | None = 0
-    _next_retry_ms: int | None = None
-    _failures: int = 0
-    _has_begun: bool = False
+    _next_full_ms: int | None = field(default=0, init=False)
+    _next_retry_ms: int | None = field(default=None, init=False)
+    _failures: int = field(default=0, init=False)
+    _has_begun: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         longest_ms = max(_SHORTEST_LONGEST_MS, 10 * self.quiet_ms)

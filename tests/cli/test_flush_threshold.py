@@ -314,8 +314,8 @@ def test_a_transcript_that_cannot_be_read_is_one_line(ocmem: Program, permission
     closed.write_text("x")
     closed.chmod(0)
 
-    absent = "~/absent nor in ~/.openclaw/agents/main/sessions"
-    assert failure(ocmem, "--transcript", "absent") == f"no such transcript: neither {absent}\n"
+    told = "--transcript: no such transcript: absent\n"
+    assert failure(ocmem, "--transcript", "absent").startswith(told)
     assert "no such transcript" in failure(ocmem, "--transcript", "x" * 300)
     assert "Is a directory" in failure(ocmem, "--transcript", str(ocmem.home))
     assert "not a regular file" in failure(ocmem, "--transcript", "pipe")

@@ -11,7 +11,7 @@ from ocmem.backends.builtin import Answer, BuiltinBackend
 from ocmem.core.scan import Clock
 from ocmem.core.search import Wanted
 from ocmem.core.store import Connection
-from ocmem.model import SyncReport, Vector
+from ocmem.model import Source, SyncReport, Vector
 from ocmem.settings import Overrides, Settings, resolve
 from tests.fake_provider.vectors import word_vector
 
@@ -93,12 +93,18 @@ class Place:
         for name, text in notes.items():
             (self.memory / f"{name}.md").write_text(text)
 
-    def index(self, *, force: bool = False, settings: Settings | None = None) -> SyncReport:
+    def index(
+        self,
+        *,
+        force: bool = False,
+        settings: Settings | None = None,
+        only: tuple[Source, ...] = (),
+    ) -> SyncReport:
         self.embedder.asked.clear()
         backend = BuiltinBackend(
             settings or self.settings, clock_ns=self.clock, embedder=self.embedder
         )
-        return backend.index(force=force, wait_s=0)
+        return backend.index(force=force, wait_s=0, only=only)
 
     def search(self, query: str, *, sync: bool = False) -> Answer:
         wanted = Wanted(

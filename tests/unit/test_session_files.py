@@ -53,7 +53,7 @@ class Folder:
         ]
 
     def export(self, wanted: str, *, most: int = 15) -> Export:
-        return export(self.path, wanted, most=most, now=NOW, cwd=self.path.parent)
+        return export(self.path, wanted, most=most, now=NOW, home=self.path.parent)
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_the_markdown_is_the_hooks(folder: Folder) -> None:
 def test_a_chat_without_words_has_no_summary(folder: Folder) -> None:
     path = folder.transcript("x.jsonl", header("x"))
 
-    found = export(folder.path, str(path), most=15, now=NOW, cwd=None)
+    found = export(folder.path, str(path), most=15, now=NOW, home=folder.path)
 
     assert found.markdown == (
         "# Session: 2026-02-20 18:05:00 UTC\n\n- **Session Key**: unknown\n"
@@ -176,7 +176,7 @@ def test_a_chat_is_named_by_its_key_its_id_or_its_transcript(folder: Folder, wan
 def test_a_transcript_anywhere_can_be_named_by_its_path(folder: Folder) -> None:
     (folder.path.parent / "far away.jsonl").write_text(line("hello"))
 
-    assert folder.export("far away.jsonl").messages == ("user: hello",)
+    assert folder.export("~/far away.jsonl").messages == ("user: hello",)
     assert folder.export(str(folder.path.parent / "far away.jsonl")).key is None
 
 
