@@ -170,7 +170,8 @@ def _line(report: SyncReport) -> str:
         *_names("removed", report.removed_paths),
     ] or ["nothing changed"]
     if report.embedded or report.cached:
-        told.append(f"{report.embedded} chunks embedded, {report.cached} from cache")
+        chunks = "chunk" if report.embedded == 1 else "chunks"
+        told.append(f"{report.embedded} {chunks} embedded, {report.cached} from cache")
     if report.pending is not None:
         told.append(f"{report.pending.jobs} batch jobs pending")
     return f"{' · '.join(told)} · {report.seconds:.1f} s"
