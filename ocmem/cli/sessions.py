@@ -1,5 +1,7 @@
 """`ocmem sessions list` and `ocmem sessions export`."""
 
+import math
+import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -96,7 +98,13 @@ def _print(sessions: Sequence[Session], *, now_ms: float) -> None:
                 "missing" if file is None else _shown(file.path),
             )
         )
-    print(table.aligned(rows, right=(0, 1, 2)))
+    text = table.aligned(rows, right=(0, 1, 2))
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else math.inf
+    if max(map(table.width, text.split("\n"))) > room:
+        # The names of transcripts are long: each on a line of its own.
+        lines = table.aligned([row[:-1] for row in rows], right=(0, 1, 2)).split("\n")
+        text = "\n".join(f"{line}\n  {row[-1]}" for line, row in zip(lines, rows, strict=True))
+    print(text)
 
 
 def _tokens(session: Session) -> str:

@@ -52,14 +52,16 @@ def run(
         watches = Watches(common.warn)
         held.callback(watches.stop)
         teller = _Teller(given, as_json=as_json, names=len(agents) > 1)
-        with contextlib.suppress(Stopped):
-            watch(agents, watches, teller)
+        watch(agents, watches, teller)
     return 0
 
 
 @contextlib.contextmanager
 def _stopping() -> Iterator[None]:
-    """A polite request to end is an exception, wherever it finds us; Ctrl-C is one already."""
+    """A polite request to end is an exception, wherever it finds us, and ends here.
+
+    Ctrl-C is one already, and goes further: whoever pressed it wants to see that it was heard.
+    """
 
     def stop(number: int, frame: FrameType | None) -> NoReturn:
         raise Stopped
@@ -68,6 +70,8 @@ def _stopping() -> Iterator[None]:
     former = {name: signal.signal(name, stop) for name in names}
     try:
         yield
+    except Stopped:
+        pass
     finally:
         for name, handler in former.items():
             signal.signal(name, handler)

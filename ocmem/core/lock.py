@@ -58,7 +58,8 @@ def watching(index: Path) -> Iterator[Holder | None]:
         try:
             yield former
         finally:
-            os.ftruncate(handle, 0)
+            with contextlib.suppress(OSError):
+                os.ftruncate(handle, 0)
 
 
 def watcher_of(index: Path) -> Holder | None:

@@ -180,6 +180,20 @@ def test_chats_are_listed_with_their_transcripts(ocmem: Program, chats: Path) ->
     assert found["sessions"][1]["key"] == "agent:main:main"
 
 
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_a_list_fits_the_terminal(ocmem: Program, chats: Path, columns: int) -> None:
+    id = "5d0c7b1e-3f6a-4c1b-9a50-0f5a3c2d7e11"
+    store = {"agent:main:main": {"sessionId": id, "updatedAt": 1000, "totalTokens": 178_000}}
+    (chats / "sessions.json").write_text(json.dumps(store))
+    (chats / "monday.jsonl").rename(chats / f"{id}.jsonl")
+
+    shown = ocmem.on_terminal("sessions", "list", columns=columns).splitlines()
+
+    assert f"sessions/{id}.jsonl" in shown[-1]
+    assert len(shown) == (2 if columns == 120 else 4)
+    assert max(map(len, shown)) <= max(columns, 53)
+
+
 def test_no_sessions_is_an_answer(ocmem: Program) -> None:
     assert ocmem("sessions", "list").out == "No sessions.\n"
     assert ocmem("sessions", "list", "--json").json == [{"agentId": "main", "sessions": []}]
