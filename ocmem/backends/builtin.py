@@ -107,7 +107,7 @@ class BuiltinBackend:
                 if db.vector_error is not None:
                     self._warnings.append(f"sqlite-vec unavailable: {db.vector_error}")
             if not sync:
-                stale = freshness.is_dirty(self.settings, db)
+                stale = freshness.is_dirty(self.settings, db, wanted.sources)
                 if stale:
                     told = f"files changed since the index was made; {self._remedy()}"
                     self._warnings.append(told)

@@ -83,14 +83,17 @@ def has_moved(settings: Settings, db: Connection) -> bool:
     return rows.state(db, "endpoint") != address
 
 
-def is_dirty(settings: Settings, db: Connection | None) -> bool:
-    """Whether files and index differ, by a real comparison."""
+def is_dirty(
+    settings: Settings, db: Connection | None, sources: Sequence[Source] | None = None
+) -> bool:
+    """Whether files of these sources, or of all, differ from the index, by a real comparison."""
     if db is None or not rows.is_index(db):
         return True
     meta = rows.read_meta(db)
     if meta is None or why_full(meta, settings, embedder.identity_of(settings.provider), db):
         return True
-    return differs(scan_of(settings, db, indexed_sources(settings, meta)))
+    wanted = indexed_sources(settings, meta) if sources is None else sources
+    return differs(scan_of(settings, db, wanted))
 
 
 def differs(scan: Scan) -> bool:

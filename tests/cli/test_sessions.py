@@ -81,8 +81,10 @@ def test_a_search_of_notes_does_not_wait_for_transcripts(ocmem: Program, chats: 
     ocmem("index", "--source", "sessions")
     (chats / "tuesday.jsonl").write_text(line("Did it rain?"))
 
+    found = ocmem("search", "boat", "--no-sync", "--json")
     ocmem("search", "boat")
 
+    assert "stale" not in found.json
     assert "sessions/tuesday.jsonl" not in indexed(ocmem.own_index)
 
 
