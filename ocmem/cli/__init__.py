@@ -55,6 +55,7 @@ def _silence() -> None:
 def _run(args: list[str]) -> int:
     from ocmem.cli.app import app
 
+    _leave_out_others(app, args)
     try:
         result = app(args, prog_name="ocmem", standalone_mode=False)
     except SystemExit:
@@ -68,6 +69,19 @@ def _run(args: list[str]) -> int:
         print(_usage_message(error), file=sys.stderr)
         return 1
     return result if isinstance(result, int) else 0
+
+
+def _leave_out_others(app: Any, args: list[str]) -> None:  # noqa: ANN401
+    """Typer builds every command that there is for each run; one is enough if it comes first."""
+    named = args[0] if args else ""
+    commands = [
+        command
+        for command in app.registered_commands
+        if (command.name or command.callback.__name__.replace("_", "-")) == named
+    ]
+    groups = [group for group in app.registered_groups if group.name == named]
+    if commands or groups:
+        app.registered_commands, app.registered_groups = commands, groups
 
 
 def _usage_message(error: Exception) -> str:

@@ -28,7 +28,7 @@ _REASONS: dict[Reason, str] = {
     "workspace-not-writable": "the sandbox may not write the workspace",
     "heartbeat": "the turn is a heartbeat",
     "cli-provider": "the provider is a command-line program",
-    "tokens-unknown": "the number of tokens is not known",
+    "tokens-unknown": "the number of tokens is 0 or not known",
     "tokens-stale": "the number of tokens is out of date",
     "threshold-zero": "the window is too small for one",
     "below-threshold": "below the threshold",
@@ -48,8 +48,12 @@ def report(
     is_verbose: bool,
     width: int,
     is_colored: bool,
+    is_narrow: bool = False,
 ) -> str:
-    """Rows, warnings and the bar. `missing_key`: of the session that there is none of."""
+    """Rows, warnings and the bar. `missing_key`: of the session that there is none of.
+
+    `is_narrow`: rows are folded to the width as well.
+    """
     rows = [
         *_session_rows(found.session, missing_key),
         *_limit_rows(found),
@@ -59,6 +63,8 @@ def report(
         each = (f"{reason}: {_REASONS[reason]}" for reason in found.reasons)
         rows.append(("Reasons", "\n".join(each)))
     width = min(width, _WIDEST)
+    if is_narrow:
+        rows = [(label, next(_cells([text], width))) for label, text in rows]
     rows += ((_label(at, "Warning"), text) for at, text in enumerate(_cells(warnings, width)))
     limits = found.limits
     scale = Scale(flush=limits.threshold, compaction=limits.compaction_point, window=limits.window)
@@ -75,7 +81,7 @@ def listing(
     rows += (_row(each, now_ms=now_ms) for each in found)
     text = table.aligned(rows, right=(1, 2, 3, 5))
     if width is not None and max(map(table.width, text.split("\n"))) > width:
-        text = _stacked(rows)
+        text = _stacked(rows, width)
     if warnings:
         told = [
             (_label(at, "Warning"), each) for at, each in enumerate(_cells(warnings, width or 80))
@@ -154,9 +160,11 @@ def _row(found: Standing, *, now_ms: float) -> tuple[str, str, str, str, str, st
     )
 
 
-def _stacked(rows: Sequence[Sequence[str]]) -> str:
-    """For a narrow terminal: each key has a line of its own."""
+def _stacked(rows: Sequence[Sequence[str]], width: int) -> str:
+    """For a narrow terminal: each key has a line of its own, and the age goes if need be."""
     lines = table.aligned([row[1:] for row in rows], right=(0, 1, 2, 4)).split("\n")
+    if max(map(table.width, lines)) > width - 2:
+        lines = table.aligned([row[1:-1] for row in rows], right=(0, 1, 2)).split("\n")
     return "\n".join(f"{row[0]}\n  {line}" for row, line in zip(rows, lines, strict=True))
 
 
@@ -167,7 +175,10 @@ def _label(at: int, label: str) -> str:
 def _cells(texts: Sequence[str], width: int) -> Iterator[str]:
     room = max(20, width - len("Context window") - 2)
     for text in texts:
-        yield "\n".join(textwrap.wrap(_cell(text), room, break_on_hyphens=False))
+        lines = (
+            textwrap.wrap(_cell(line), room, break_on_hyphens=False) for line in text.split("\n")
+        )
+        yield "\n".join(line for folded in lines for line in folded)
 
 
 def _cell(text: str) -> str:

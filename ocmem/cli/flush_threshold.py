@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ocmem.cli import common, flush_text, flush_wire, table, wire
+from ocmem.cli import common, flush_text, flush_wire, table
 from ocmem.cli.common import Given
 from ocmem.core import (
+    citation,
     flush_prompt,
+    jsjson,
     session_files,
     session_store,
     standing,
@@ -72,6 +74,9 @@ class _Scene:
 
 def run(typed: Typed, given: Given, *, now: datetime | None = None) -> int:
     asked = _asked(typed)
+    agent = citation.agent_of(typed.session)
+    if agent is not None and not given.get("agent"):
+        given = {**given, "agent": [agent]}
     scene = _scene(common.one_agent(given), asked, now or datetime.now(UTC))
     found: list[Standing] = []
     if typed.is_about_a_session or typed.check or not typed.prompt:
@@ -196,7 +201,7 @@ def _print_one(typed: Typed, given: Given, scene: _Scene, found: Standing) -> No
         fields = flush_wire.standing(
             found, agent_id=scene.settings.agent_id, target=scene.target, warnings=warnings
         )
-        print(wire.document(fields))
+        print(jsjson.pretty(fields))
         return
     is_tty = sys.stdout.isatty()
     text = flush_text.report(
@@ -206,6 +211,7 @@ def _print_one(typed: Typed, given: Given, scene: _Scene, found: Standing) -> No
         warnings=warnings,
         is_verbose=bool(given.get("verbose")),
         width=shutil.get_terminal_size().columns,
+        is_narrow=is_tty,
         is_colored=common.wants_color(os.environ, is_tty=is_tty, option=given.get("color")),
     )
     print(text)
@@ -219,7 +225,7 @@ def _print_all(typed: Typed, scene: _Scene, found: Sequence[Standing]) -> None:
             target=scene.target,
             warnings=scene.warnings,
         )
-        print(wire.document(fields))
+        print(jsjson.pretty(fields))
         return
     if not found:
         print("No sessions.")
@@ -237,9 +243,12 @@ def _print_all(typed: Typed, scene: _Scene, found: Sequence[Standing]) -> None:
 def _print_prompts(typed: Typed, scene: _Scene) -> None:
     for text in scene.warnings:
         common.warn(text)
-    texts = flush_prompt.prompts(scene.flush, at=scene.now, zone_name=scene.zone_name)
+    is_12_hour = user_time.is_12_hour(scene.flush.time_format, scene.settings.env)
+    texts = flush_prompt.prompts(
+        scene.flush, at=scene.now, zone_name=scene.zone_name, is_12_hour=is_12_hour
+    )
     if typed.as_json:
-        print(wire.document(flush_wire.prompts(texts)))
+        print(jsjson.pretty(flush_wire.prompts(texts)))
     else:
         written = flush_text.prompts(texts)
         print(common.harmless(written) if sys.stdout.isatty() else written)

@@ -43,7 +43,7 @@ def _fields(found: Standing, *, target: str) -> dict[str, Any]:
         "compactionPoint": limits.compaction_point,
         "totalTokens": session.tokens,
         "tokensSource": session.source,
-        "tokensMethod": session.method,
+        "tokensMethod": None if session.tokens is None else session.method,
         "fresh": None if session.tokens is None else session.is_fresh,
         "remaining": found.remaining,
         "usedPercent": found.used_percent,

@@ -4,6 +4,7 @@ import os
 import sys
 import textwrap
 import time
+from typing import TYPE_CHECKING
 
 from ocmem.cli import common
 from ocmem.cli.common import Given
@@ -11,8 +12,13 @@ from ocmem.core import citation, jsjson
 from ocmem.errors import ToolInputError, UsageError
 from ocmem.settings import Settings
 from ocmem.tools import definitions, parameters
+from ocmem.tools.call import call
 from ocmem.tools.parameters import Parameters
 from ocmem.tools.reply import Reply
+
+if TYPE_CHECKING:
+    from ocmem.backends.builtin import Answer
+    from ocmem.core.search import Wanted
 
 _MOST_BYTES = 1_000_000
 
@@ -44,7 +50,8 @@ def run(
         common.warn(remark)
     if reply.hint:
         print(f"hint: {reply.hint}", file=sys.stderr)
-    print(jsjson.pretty(reply.envelope) if envelope else reply.text)
+    text = jsjson.pretty(reply.envelope) if envelope else reply.text
+    print(common.harmless(text) if sys.stdout.isatty() else text)
     if reply.error is not None:
         common.complain(reply.error)
     return 0 if reply.error is None else 1
@@ -53,22 +60,17 @@ def run(
 def _called(
     name: str, called_with: Parameters, settings: Settings, given: Given, session_key: str | None
 ) -> Reply:
-    if name == definitions.MEMORY_GET.name:
-        from ocmem.tools.memory_get import memory_get
-
-        return memory_get(called_with, settings)
-    from ocmem.backends.builtin import Answer, BuiltinBackend
-    from ocmem.core.search import Wanted
-    from ocmem.tools.memory_search import memory_search
-
     progress = common.ProgressLine(is_quiet=bool(given.get("quiet")))
 
-    def ask(settings: Settings, wanted: Wanted, *, sync: bool) -> Answer:
+    def ask(settings: Settings, wanted: "Wanted", *, sync: bool) -> "Answer":
+        from ocmem.backends.builtin import BuiltinBackend
+
         backend = BuiltinBackend(settings, progress, notice=progress.notice)
         return backend.search(wanted, sync=sync)
 
     try:
-        return memory_search(
+        return call(
+            name,
             called_with,
             settings,
             now_ms=time.time() * 1000,

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ocmem.cli.answers import AgentHit, Answered
 from ocmem.core import jsjson
 from ocmem.core.citation import citation
 from ocmem.model import Explanation, Hit, Pending, SyncReport
 from ocmem.settings import Fallback, Settings
 from ocmem.settings.address import shown_url
 
-if TYPE_CHECKING:  # a search has no use for what `get` and `ls` are made of
+if TYPE_CHECKING:  # no command has a use for what all the others are made of
+    from ocmem.cli.answers import AgentHit, Answered
     from ocmem.core.listing import Listed
     from ocmem.core.reader import Excerpt
     from ocmem.core.session_export import Export
@@ -21,7 +21,7 @@ document = jsjson.pretty
 
 
 def answer(
-    results: Sequence[AgentHit], answered: Sequence[Answered], *, cites: bool, explains: bool
+    results: Sequence["AgentHit"], answered: Sequence["Answered"], *, cites: bool, explains: bool
 ) -> str:
     """One agent's answer, or those of several: then every hit and every answer names its agent."""
     hits = [_hit(found.hit, cites=cites, explains=explains) for found in results]
@@ -36,7 +36,7 @@ def answer(
     return document({"results": hits, **_common(each), "agents": agents})
 
 
-def _how(answered: Answered) -> dict[str, Any]:
+def _how(answered: "Answered") -> dict[str, Any]:
     """How an answer came about."""
     settings, found = answered.settings, answered.answer
     fields: dict[str, Any] = {

@@ -34,11 +34,13 @@ def target_file(at: datetime) -> str:
     return f"memory/{user_time.date_stamp(at)}.md"
 
 
-def prompts(settings: FlushSettings, *, at: datetime, zone_name: str) -> FlushPrompts:
+def prompts(
+    settings: FlushSettings, *, at: datetime, zone_name: str, is_12_hour: bool
+) -> FlushPrompts:
     """As they would be sent `at` that time of the user's."""
     user = _with_hint(settings.prompt or USER_PROMPT).replace(_DATE, user_time.date_stamp(at))
     if _TIME_LABEL not in user:
-        time = user_time.long_form(at, is_12_hour=settings.time_format == "12")
+        time = user_time.long_form(at, is_12_hour=is_12_hour)
         user = f"{user}\n{_TIME_LABEL} {time} ({zone_name})"
     return FlushPrompts(user=user, system=_with_hint(settings.system_prompt or SYSTEM_PROMPT))
 

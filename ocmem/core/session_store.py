@@ -1,7 +1,6 @@
 """`sessions.json`: what OpenClaw remembers of each chat. Read only, and never trusted."""
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from ocmem.settings.reading import regular_bytes
 
 STORE_NAME = "sessions.json"
 _MOST_BYTES = 256 * 1024 * 1024
+_MOST_COUNT = 2**53  # JavaScript counts no further
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class SessionEntry:
     session_file: str | None  # the transcript, if it is not the usual one
     chat_type: str | None
     channel: str | None  # where it was last heard from: telegram, webchat, …
-    provider: str | None  # of the model in use
+    provider: str | None  # of the model that was chosen for it, else of the last one used
     model: str | None
     context_tokens: int | None  # the window as OpenClaw last resolved it
     total_tokens: int | None  # the size of the context after the last run
@@ -75,8 +75,8 @@ def _entry(key: str, value: Mapping[str, object]) -> SessionEntry:
         session_file=_path(value, "sessionFile"),
         chat_type=_text(value, "chatType"),
         channel=_channel(value, key),
-        provider=_text(value, "modelProvider") or _text(value, "providerOverride"),
-        model=_text(value, "model") or _text(value, "modelOverride"),
+        provider=_text(value, "providerOverride") or _text(value, "modelProvider"),
+        model=_text(value, "modelOverride") or _text(value, "model"),
         context_tokens=_count(value, "contextTokens"),
         total_tokens=_count(value, "totalTokens"),
         is_fresh=value.get("totalTokensFresh") is not False,
@@ -118,9 +118,9 @@ def _number(value: Mapping[str, object], name: str) -> float | None:
     found = value.get(name)
     if isinstance(found, bool) or not isinstance(found, int | float):
         return None
-    return float(found) if abs(found) < 1e300 and math.isfinite(found) else None
+    return float(found) if abs(found) < 1e300 else None
 
 
 def _count(value: Mapping[str, object], name: str) -> int | None:
     found = _number(value, name)
-    return None if found is None or found < 0 else int(found)
+    return None if found is None or found < 0 else int(min(found, _MOST_COUNT))

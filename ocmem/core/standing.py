@@ -154,9 +154,11 @@ def _is_writable(key: str | None, settings: FlushSettings, asked: Asked) -> bool
     """A turn outside a sandbox may write; one inside it, if its workspace is not read only."""
     if asked.access is not None:
         return asked.access == "rw"
-    if key is None or settings.sandbox_mode == "off":
+    if settings.sandbox_mode == "off":
         return True
-    is_outside = settings.sandbox_mode == "non-main" and settings.is_main(key)
+    # Without a key, the main session is what people mean.
+    is_main = key is None or settings.is_main(key)
+    is_outside = settings.sandbox_mode == "non-main" and is_main
     return is_outside or settings.workspace_access == "rw"
 
 

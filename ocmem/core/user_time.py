@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
+_WITH_12_HOURS = ("en_US", "en_CA", "en_AU", "en_NZ", "en_IN", "en_PH", "hi", "ko", "ar", "es_MX")
 _LOCALTIME = Path("/etc/localtime")
 _TIMEZONE = Path("/etc/timezone")
 
@@ -72,8 +73,22 @@ def _ordinal_suffix(day: int) -> str:
     return {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
 
 
+def is_12_hour(time_format: str, env: Mapping[str, str]) -> bool:
+    """Whether a clock says 6 PM; `auto` leaves that to the language of the environment."""
+    if time_format != "auto":
+        return time_format == "12"
+    names = (env.get(name, "") for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
+    language = next(filter(None, names), "C").partition(".")[0]
+    return language in ("C", "POSIX") or language.startswith(_WITH_12_HOURS)
+
+
 def _zone(name: str) -> tzinfo | None:
+    """The zone of that name, whatever its case; JavaScript knows no copies and no placeholders."""
+    if name.startswith(("posix/", "right/")) or name in ("localtime", "posixrules", "Factory"):
+        return None
     try:
         return zoneinfo.ZoneInfo(name)
     except (KeyError, ValueError, OSError):  # unknown; no name of a zone; a folder of zones
-        return None
+        known = {each.lower(): each for each in zoneinfo.available_timezones()}
+        exact = known.get(name.lower())
+        return None if exact is None else zoneinfo.ZoneInfo(exact)

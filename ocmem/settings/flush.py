@@ -148,8 +148,8 @@ def _whole(value: object) -> int | None:
     """Floored; None for what the reference would not take as a size either."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    # Beyond it JavaScript reads infinity, and so does the next line.
-    if not abs(value) < 1e300 or value < 0:
+    # Beyond that JavaScript cannot count, and no model can remember.
+    if not 0 <= value <= 2**53:
         return None
     return math.floor(value)
 

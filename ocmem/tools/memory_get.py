@@ -17,8 +17,9 @@ def memory_get(given: Parameters, settings: Settings) -> Reply:
     """Raises ToolInputError where no path is given; every other failure is an answer."""
     path = parameters.required_text(given, "path")
     start, count = (parameters.integer(given, name) for name in ("from", "lines"))
-    if not settings.search.enabled:
-        return _failed(path, reply.disabled(settings.agent_id))
+    disabled = reply.why_disabled(settings)
+    if disabled is not None:
+        return _failed(path, disabled)
     if start or count:  # 0 counts as not given, but only where both are
         start = max(1, start or 1)
         count = None if count is None else max(1, count)

@@ -48,8 +48,9 @@ def memory_search(
 ) -> Reply:
     """Raises ToolInputError for parameters without sense; every other failure is an answer."""
     wanted = _wanted(given, settings, now_ms)
-    if not settings.search.enabled:
-        return _switched_off(settings)
+    disabled = reply.why_disabled(settings)
+    if disabled is not None:
+        return _switched_off(disabled)
     try:
         _check(settings.provider)
         settings, answer = fallback.answered(
@@ -159,10 +160,9 @@ def _unavailable(error: OcmemError) -> Reply:
     return _failed(error, reason, warning, action)
 
 
-def _switched_off(settings: Settings) -> Reply:
-    error = reply.disabled(settings.agent_id)
+def _switched_off(error: OcmemError) -> Reply:
     warning = "Memory search is switched off for this agent."
-    action = "Switch memorySearch.enabled on, then retry memory_search."
+    action = "Switch it on (memorySearch.enabled, plugins.slots.memory), then retry memory_search."
     return _failed(error, str(error), warning, action)
 
 

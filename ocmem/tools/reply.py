@@ -5,8 +5,12 @@ from typing import Any
 
 from ocmem.core import jsjson
 from ocmem.errors import OcmemError
+from ocmem.settings import Settings
+from ocmem.settings.schema import lookup
 
 Json = dict[str, Any]
+
+_OWN_PLUGIN = "memory-core"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +33,17 @@ class Reply:
         return {"content": [{"type": "text", "text": self.text}], "details": self.answer}
 
 
-def disabled(agent_id: str) -> OcmemError:
-    """An agent without memory search has no such tools in the reference."""
-    return OcmemError(
-        f"memory search is disabled for agent {agent_id}", hint="see memorySearch.enabled"
-    )
+def why_disabled(settings: Settings) -> OcmemError | None:
+    """Why an agent has no such tools in the reference; None if it has them."""
+    if not settings.search.enabled:
+        return OcmemError(
+            f"memory search is disabled for agent {settings.agent_id}",
+            hint="see memorySearch.enabled",
+        )
+    slot = lookup(settings.config.values, "plugins.slots.memory")
+    if isinstance(slot, str) and slot.strip() not in ("", _OWN_PLUGIN):
+        return OcmemError(
+            f"the agent's memory belongs to another plugin ({slot.strip()})",
+            hint=f"these tools come with {_OWN_PLUGIN}; see plugins.slots.memory",
+        )
+    return None

@@ -557,3 +557,26 @@ def test_a_reader_that_leaves_early_is_no_reason_to_complain(ocmem: Program) -> 
         err = child.stderr.read()
 
     assert (child.returncode, err) == (0, b"")
+
+
+def test_a_session_key_names_its_agent(ocmem: Program) -> None:
+    folder = ocmem.state / "agents" / "office" / "sessions"
+    folder.mkdir(parents=True)
+    store = {"agent:office:main": {"sessionId": "x", "totalTokens": 5}}
+    (folder / "sessions.json").write_text(json.dumps(store))
+    ocmem.configure_all({"agents": {"list": [{"id": "main"}, {"id": "office"}]}})
+
+    done = ocmem("flush-threshold", "--session", "agent:office:main", "--json")
+
+    assert (done.json["agentId"], done.json["totalTokens"]) == ("office", 5)
+
+
+@pytest.mark.parametrize("columns", [40, 60])
+def test_rows_fold_in_a_narrow_window(ocmem: Program, columns: int) -> None:
+    store(ocmem, example())
+
+    for args in ((), ("--all",), ("--context-window", "8192")):
+        shown = ocmem.on_terminal("flush-threshold", *args, columns=columns)
+        plain = re.sub(r"\x1b\[\d+m", "", shown)
+
+        assert max(map(len, plain.splitlines())) <= columns, plain

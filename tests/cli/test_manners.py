@@ -201,3 +201,36 @@ def _wait_for_request(fake: FakeProvider, child: subprocess.Popen[bytes]) -> Non
     while not fake.requests and time.monotonic() < deadline and child.poll() is None:
         time.sleep(0.02)
     assert fake.requests, "the program never asked the provider"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("search", "tea", "--json"),
+        ("search", "--frob"),
+        ("search", "--agent"),
+        ("sessions", "list"),
+        ("sessions", "frob"),
+        ("flush-threshold", "--json"),
+        ("flush_threshold",),
+        ("get",),
+        ("index", "extra"),
+        ("frob",),
+    ],
+)
+def test_a_command_says_the_same_wherever_it_stands(ocmem: Program, args: tuple[str, ...]) -> None:
+    first = ocmem(*args)  # the others are not even built
+
+    after_an_option = ocmem("--no-color", *args)
+
+    assert (first.code, first.out, first.err) == (
+        after_an_option.code,
+        after_an_option.out,
+        after_an_option.err,
+    )
+
+
+def test_a_command_can_be_the_value_of_an_option(ocmem: Program) -> None:
+    done = ocmem("--agent", "search", "sessions", "list")
+
+    assert (done.code, done.out) == (0, "No sessions.\n")

@@ -388,3 +388,31 @@ def test_unknown_parameters_are_ignored(ocmem: Program) -> None:
     done = get(ocmem, "MEMORY.md", colour="blue", FROM=2)
 
     assert (done.code, done.json["text"]) == (0, "Prefers tea.\n")
+
+
+@pytest.mark.parametrize("slot", ["none", "memory-lancedb"])
+def test_an_agent_whose_memory_belongs_to_another_plugin_has_no_such_tools(
+    ocmem: Program, slot: str
+) -> None:
+    ocmem.note("MEMORY.md", "Prefers tea.\n")
+    ocmem.configure_all({"plugins": {"slots": {"memory": slot}}})
+
+    assert_unavailable(ocmem("tool", "memory_search", '{"query": "tea"}'), slot)
+    refused = get(ocmem, "MEMORY.md")
+    assert (refused.code, refused.json["text"], refused.json["disabled"]) == (1, "", True)
+
+
+def test_the_plugin_that_the_tools_come_with_is_no_obstacle(ocmem: Program) -> None:
+    ocmem.note("MEMORY.md", "Prefers tea.\n")
+    ocmem.configure_all({"plugins": {"slots": {"memory": "memory-core"}}})
+
+    assert get(ocmem, "MEMORY.md").json["text"] == "Prefers tea.\n"
+
+
+def test_control_characters_of_a_note_do_not_reach_a_terminal(ocmem: Program) -> None:
+    ocmem.note("MEMORY.md", "a\x9bb\n")
+
+    shown = ocmem.on_terminal("tool", "memory_get", '{"path": "MEMORY.md"}', columns=80)
+
+    assert "\x9b" not in shown
+    assert "a\ufffdb" in shown

@@ -14,10 +14,10 @@ SEOUL = ZoneInfo("Asia/Seoul")
 EVENING = datetime(2026, 2, 20, 18, 5, tzinfo=SEOUL)
 
 
-def prompts(time_format: str = "auto", **memory_flush: str) -> FlushPrompts:
-    defaults = {"compaction": {"memoryFlush": memory_flush}, "timeFormat": time_format}
+def prompts(*, is_12_hour: bool = False, **memory_flush: str) -> FlushPrompts:
+    defaults = {"compaction": {"memoryFlush": memory_flush}}
     settings = flush.resolve({"agents": {"defaults": defaults}}, "main")
-    return flush_prompt.prompts(settings, at=EVENING, zone_name="Asia/Seoul")
+    return flush_prompt.prompts(settings, at=EVENING, zone_name="Asia/Seoul", is_12_hour=is_12_hour)
 
 
 def test_the_defaults_say_what_is_to_be_done() -> None:
@@ -56,11 +56,28 @@ def test_a_time_that_is_there_is_left_alone() -> None:
     assert prompts(prompt="Current time: late. NO_REPLY").user == "Current time: late. NO_REPLY"
 
 
+@pytest.mark.parametrize(("is_12_hour", "clock"), [(True, "6:05 PM"), (False, "18:05")])
+def test_the_clock_has_12_or_24_hours(is_12_hour: bool, clock: str) -> None:
+    assert f"— {clock} (Asia/Seoul)" in prompts(is_12_hour=is_12_hour).user
+
+
 @pytest.mark.parametrize(
-    ("time_format", "clock"), [("12", "6:05 PM"), ("24", "18:05"), ("auto", "18:05")]
+    ("time_format", "env", "is_12_hour"),
+    [
+        ("12", {"LANG": "de_DE.UTF-8"}, True),
+        ("24", {"LANG": "en_US.UTF-8"}, False),
+        ("auto", {}, True),
+        ("auto", {"LANG": "C.UTF-8"}, True),
+        ("auto", {"LANG": "en_US.UTF-8"}, True),
+        ("auto", {"LANG": "en_GB.UTF-8"}, False),
+        ("auto", {"LANG": "en_US.UTF-8", "LC_ALL": "de_DE.UTF-8"}, False),
+        ("auto", {"LANG": "de_DE", "LC_ALL": ""}, False),
+    ],
 )
-def test_the_clock_has_12_or_24_hours(time_format: str, clock: str) -> None:
-    assert f"— {clock} (Asia/Seoul)" in prompts(time_format).user
+def test_auto_leaves_the_clock_to_the_language(
+    time_format: str, env: dict[str, str], is_12_hour: bool
+) -> None:
+    assert user_time.is_12_hour(time_format, env) is is_12_hour
 
 
 @pytest.mark.parametrize(
@@ -98,6 +115,9 @@ def test_the_note_is_the_one_of_the_users_day() -> None:
     [
         (" Asia/Seoul ", "Europe/Berlin", "Asia/Seoul", None),
         (None, "Europe/Berlin", "Europe/Berlin", None),
+        ("europe/berlin", None, "europe/berlin", None),
+        ("posix/Europe/Berlin", None, "UTC", "UTC is used"),
+        ("localtime", None, "UTC", "UTC is used"),
         ("Mars/Base", "Europe/Berlin", "Europe/Berlin", "Mars/Base is known here; Europe/Berlin"),
         ("Mars/Base", None, "UTC", "Mars/Base is known here; UTC is used"),
         ("../etc/passwd", None, "UTC", "UTC is used"),
@@ -114,7 +134,7 @@ def test_the_zone_is_the_users_the_systems_or_utc(
     found = user_time.user_zone(configured, system)
 
     assert found.name == name
-    assert str(found.zone) == name
+    assert str(found.zone).lower() == name.lower()
     assert (found.warning is None) if told is None else (told in (found.warning or ""))
 
 

@@ -98,6 +98,10 @@ def test_an_unusable_count_is_none_at_all(tmp_path: Path, value: object) -> None
     assert entry.compaction_count == 0
 
 
+def test_a_count_beyond_all_measure_is_cut(tmp_path: Path) -> None:
+    assert only(tmp_path, totalTokens=1e250).total_tokens == 2**53
+
+
 def test_only_false_makes_a_count_stale(tmp_path: Path) -> None:
     for value, is_fresh in ((False, False), (True, True), (None, True), (0, True)):
         assert only(tmp_path, totalTokens=1, totalTokensFresh=value).is_fresh is is_fresh
@@ -120,6 +124,15 @@ def test_the_channel_is_where_it_was_last_heard_from(
     tmp_path: Path, key: str, fields: dict[str, object], channel: str | None
 ) -> None:
     assert session_store.read(store(tmp_path, {key: fields}))[key].channel == channel
+
+
+def test_the_model_that_was_chosen_counts_before_the_last_one_used(tmp_path: Path) -> None:
+    used = {"modelProvider": "openai", "model": "used"}
+
+    entry = only(tmp_path, **used, providerOverride="claude-cli", modelOverride="chosen")
+
+    assert (entry.provider, entry.model) == ("claude-cli", "chosen")
+    assert (only(tmp_path, **used).provider, only(tmp_path, **used).model) == ("openai", "used")
 
 
 def test_a_chat_is_found_by_key_in_any_case_or_by_its_id(tmp_path: Path) -> None:
