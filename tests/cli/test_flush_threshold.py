@@ -580,3 +580,20 @@ def test_rows_fold_in_a_narrow_window(ocmem: Program, columns: int) -> None:
         plain = re.sub(r"\x1b\[\d+m", "", shown)
 
         assert max(map(len, plain.splitlines())) <= columns, plain
+
+
+def test_prompts_for_a_session_that_is_not_there_are_refused(ocmem: Program) -> None:
+    done = ocmem("flush-threshold", "--prompt", "--session", "nobody")
+
+    assert (done.code, done.out) == (1, "")
+    assert "no such session: nobody" in done.err
+
+
+def test_control_characters_of_a_prompt_do_not_reach_a_terminal(ocmem: Program) -> None:
+    flush = {"memoryFlush": {"prompt": "red \x1b[31m NO_REPLY"}}
+    ocmem.configure_all({"agents": {"defaults": {"compaction": flush}}})
+
+    shown = ocmem.on_terminal("flush-threshold", "--prompt", columns=80)
+
+    assert "\x1b[31m" not in shown
+    assert "red ␛[31m NO_REPLY" in shown
