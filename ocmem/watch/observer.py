@@ -2,8 +2,10 @@
 
 import contextlib
 import errno
+import logging
 import os
 import queue
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -116,6 +118,10 @@ class Watches:
 
     def _start(self) -> str | None:
         """Begin to observe; why not, where that is impossible."""
+        # What it has to say of its own book-keeping is not for people: a sweep finds what it lost.
+        warnings.filterwarnings("ignore", module=r"watchdog\.")
+        logging.getLogger("watchdog").addHandler(logging.NullHandler())
+        logging.getLogger("watchdog").propagate = False
         observer = Observer()
         try:
             observer.start()
