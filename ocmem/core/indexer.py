@@ -29,12 +29,16 @@ Read = tuple[SourceFile, int]  # a file, and when it was read
 
 @dataclass(frozen=True, slots=True)
 class Chunked:
-    """A file and the chunks to be written; those of `kept_ids` are in the index and stay."""
+    """A file and the chunks to be written; those of `kept_ids` are in the index and stay.
+
+    A large file has `parts` instead, which are read from it as long as it is open.
+    """
 
     file: SourceFile
     read_at: int
     chunks: list[ChunkRow]
     kept_ids: frozenset[str] = frozenset()
+    parts: Iterable[list[ChunkRow]] | None = None
 
 
 Window = Sequence[Chunked]
@@ -91,6 +95,9 @@ class Indexer:
             self.batches.begin(self)
         most = _WINDOW_BYTES if self.batches is None else _JOB_WINDOW_BYTES
         for window in _windows(self._chunked(files, most), most=most):
+            if window[0].parts is not None:
+                self._index_large(window[0], window[0].parts)
+                continue
             for part in _windows(self._ready(window), most=_WINDOW_BYTES):
                 self.write(part)
 
@@ -116,7 +123,7 @@ class Indexer:
         self.in_hand.clear()
 
     def _chunked(self, files: Iterable[Read], most: int) -> Iterator[Chunked]:
-        """Files with their chunks, but for those that have too many: they are written here."""
+        """Files with their chunks, or with the parts of those that have too many."""
         for file, read_at in files:
             parts = chunk_rows.parts_of(
                 chunk_rows.rows_of(self.settings, self.identity, file), most=most
@@ -124,7 +131,7 @@ class Indexer:
             first, second = next(parts, []), next(parts, None)
             bare = replace(file, text="", turns=None)
             if second is not None:
-                self._index_large(Chunked(bare, read_at, []), chain([first, second], parts))
+                yield Chunked(bare, read_at, [], parts=chain([first, second], parts))
             elif file.source == "sessions":
                 # It only grows, so what is there can stay. A note's rows are all written anew,
                 # as the reference does: their order decides between equal scores.
@@ -313,10 +320,16 @@ class Indexer:
 
 
 def _windows(files: Iterable[Chunked], *, most: int) -> Iterator[list[Chunked]]:
-    """Runs of files with about so much text."""
+    """Runs of files with about so much text; a large file is alone."""
     window: list[Chunked] = []
     size = 0
     for each in files:
+        if each.parts is not None:
+            if window:
+                yield window
+            yield [each]
+            window, size = [], 0
+            continue
         window.append(each)
         size += sum(len(chunk.text) for chunk in each.chunks)
         if size >= most:

@@ -117,6 +117,18 @@ def test_a_large_transcript_is_indexed_as_a_small_one_would_be(chats: Chats) -> 
     assert not is_dirty(chats)
 
 
+def test_rows_stand_in_the_order_of_their_files_also_around_a_large_one(chats: Chats) -> None:
+    chats.say("a", "first")
+    chats.say("b", *long_turns(MANY))
+    chats.say("c", "last")
+
+    chats.index()
+
+    found = chats.sql("SELECT path FROM chunks ORDER BY rowid")
+    order = list(dict.fromkeys(path for (path,) in found))
+    assert order == ["sessions/a.jsonl", "sessions/b.jsonl", "sessions/c.jsonl"]
+
+
 class Failing(Words):
     """Fails when it was asked for so many texts."""
 
