@@ -35,26 +35,39 @@ class Sighting:
 
 class _Handler(FileSystemEventHandler):
     def __init__(self, agent: int, place: Place, found: "queue.SimpleQueue[Sighting]") -> None:
+        self.is_lost = False  # the folder itself went; one that comes in its place may look alike
         self._agent = agent
         self._place = place
+        self._root = os.path.realpath(place.path)
         self._found = found
 
     def dispatch(self, event: FileSystemEvent) -> None:
         is_folder = event.is_directory
         if event.event_type not in _CHANGES or (is_folder and event.event_type == "modified"):
             return
+        if event.event_type in ("deleted", "moved") and os.fsdecode(event.src_path) == self._root:
+            self.is_lost = True
+            self._tell(self._root)
         for told in (event.src_path, getattr(event, "dest_path", "")):
             path = os.fsdecode(told)
             if path and self._place.cares_about(path, is_folder=is_folder):
-                self._found.put(Sighting(self._agent, self._place.source, path))
+                self._tell(path)
+
+    def _tell(self, path: str) -> None:
+        self._found.put(Sighting(self._agent, self._place.source, path))
 
 
 @dataclass(slots=True)
 class _Armed:
-    """A place under watch: as which folder, by which watch; None: it is only looked at."""
+    """A place under watch: as which folder, and by whom; no observer: it is only looked at."""
 
     identity: tuple[int, int]
-    watch: Any
+    handler: _Handler
+    observer: Any = None
+
+    @property
+    def is_lost(self) -> bool:
+        return self.observer is not None and self.handler.is_lost
 
 
 @dataclass(slots=True)
@@ -63,8 +76,6 @@ class Watches:
 
     tell: Callable[[str], None]  # what a person should know
     _found: "queue.SimpleQueue[Sighting]" = field(default_factory=queue.SimpleQueue)
-    _observer: Any = None
-    _why_none: str | None = None  # why there is no observer at all
     _armed: dict[tuple[int, Place], _Armed] = field(default_factory=dict)
     _told: set[str] = field(default_factory=set)
 
@@ -75,14 +86,14 @@ class Watches:
             key = (agent, place)
             identity = _identity(place.path)
             armed = self._armed.get(key)
-            if armed is not None and armed.identity != identity:
+            if armed is not None and (armed.identity != identity or armed.is_lost):
                 self._disarm(key)
                 armed = None
-            if identity is None:
-                is_whole = False
-            elif armed is None:
-                armed = self._armed[key] = _Armed(identity, self._schedule(agent, place))
-            is_whole = is_whole and armed is not None and armed.watch is not None
+            if identity is not None and armed is None:
+                handler = _Handler(agent, place, self._found)
+                armed = _Armed(identity, handler, self._observer(place, handler))
+                self._armed[key] = armed
+            is_whole = is_whole and armed is not None and armed.observer is not None
         return is_whole
 
     def wait(self, timeout_s: float) -> Iterator[Sighting]:
@@ -93,22 +104,24 @@ class Watches:
                 yield self._found.get_nowait()
 
     def stop(self) -> None:
-        if self._observer is not None:
-            self._observer.stop()
-            self._observer.join(2.0)
+        for key in list(self._armed):
+            self._disarm(key)
 
-    def _schedule(self, agent: int, place: Place) -> Any:  # noqa: ANN401
-        why = why_without_events(place.path) or self._why_none
-        if why is None and self._observer is None:
-            why = self._start()
+    def _observer(self, place: Place, handler: _Handler) -> Any:  # noqa: ANN401
+        """One for each place: watchdog's own would share a watch between agents, and lose it."""
+        why = why_without_events(place.path)
         if why is None:
+            # What it has to say of its book-keeping is not for people: a sweep finds what it lost.
+            warnings.filterwarnings("ignore", module=r"watchdog\.")
+            logging.getLogger("watchdog").addHandler(logging.NullHandler())
+            logging.getLogger("watchdog").propagate = False
+            observer = Observer()
             try:
                 # By its true name: watchdog would watch a link instead of where it leads.
-                return self._observer.schedule(
-                    _Handler(agent, place, self._found),
-                    os.path.realpath(place.path),
-                    recursive=place.is_recursive,
-                )
+                path = os.path.realpath(place.path)
+                observer.schedule(handler, path, recursive=place.is_recursive)
+                observer.start()
+                return observer
             except OSError as error:
                 why = _LIMITS.get(error.errno or 0, error.strerror or str(error))
         if place.path not in self._told:
@@ -116,26 +129,11 @@ class Watches:
             self.tell(f"{place.path} is looked at every few seconds: {why}")
         return None
 
-    def _start(self) -> str | None:
-        """Begin to observe; why not, where that is impossible."""
-        # What it has to say of its own book-keeping is not for people: a sweep finds what it lost.
-        warnings.filterwarnings("ignore", module=r"watchdog\.")
-        logging.getLogger("watchdog").addHandler(logging.NullHandler())
-        logging.getLogger("watchdog").propagate = False
-        observer = Observer()
-        try:
-            observer.start()
-        except OSError as error:
-            self._why_none = _LIMITS.get(error.errno or 0, error.strerror or str(error))
-            return self._why_none
-        self._observer = observer
-        return None
-
     def _disarm(self, key: tuple[int, Place]) -> None:
         armed = self._armed.pop(key)
-        if armed.watch is not None:
-            with contextlib.suppress(KeyError, OSError, RuntimeError):  # it may be gone already
-                self._observer.unschedule(armed.watch)
+        if armed.observer is not None:
+            armed.observer.stop()
+            armed.observer.join(2.0)
 
 
 def _identity(path: str) -> tuple[int, int] | None:

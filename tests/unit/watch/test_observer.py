@@ -147,6 +147,47 @@ def test_two_agents_may_share_a_folder(tmp_path: Path, listening: Callable[..., 
     assert heard == {0, 1}
 
 
+def test_a_folder_that_came_back_at_once_is_watched_again(
+    tmp_path: Path, listening: Callable[..., Listener]
+) -> None:
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    listener = listening(notes(folder))
+    listener.arm()
+
+    for number in range(5):  # a file system may give the new one the number of the old one
+        folder.rmdir()
+        folder.mkdir()
+        assert listener.hears_of("memory")
+        listener.arm()
+        (folder / f"{number}.md").write_text("x")
+        assert listener.hears_of(f"{number}.md")
+        (folder / f"{number}.md").unlink()
+
+
+def test_what_one_agent_loses_the_other_keeps(
+    tmp_path: Path, listening: Callable[..., Listener]
+) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    listener = listening(notes(folder))
+    listener.arm()
+    listener.watches.arm(1, listener.places)
+    folder.rename(tmp_path / "old")
+    folder.mkdir()
+
+    listener.arm()
+    listener.watches.arm(1, listener.places)
+    (folder / "a.md").write_text("x")
+
+    heard: set[int] = set()
+    deadline = time.monotonic() + PATIENCE_S
+    while heard != {0, 1} and time.monotonic() < deadline:
+        sightings = listener.watches.wait(0.2)
+        heard |= {each.agent for each in sightings if each.path.endswith("a.md")}
+    assert heard == {0, 1}
+
+
 class Full:
     """An observer of a machine that has no watches left."""
 
