@@ -162,6 +162,31 @@ def test_a_large_transcript_goes_on_where_a_run_ended(chats: Chats) -> None:
     assert not is_dirty(chats)
 
 
+def test_a_large_transcript_that_was_rewritten_leaves_nothing_of_the_old_one(
+    chats: Chats,
+) -> None:
+    path = chats.say("large", *long_turns(MANY))
+    chats.index()
+    lines = path.read_text().splitlines(keepends=True)
+
+    path.write_text("".join(lines[: MANY // 20] + lines[MANY // 10 :]))
+    chats.index()
+
+    assert stored_ids(chats, "large") == expected_ids(chats, "large")
+    assert ids_in_step(chats.rows())
+
+
+def test_a_source_that_was_left_out_for_once_stays_in_the_fingerprint(chats: Chats) -> None:
+    chats.write(note="alpha")
+    chats.say("a", "hello")
+    chats.index()
+    chats.say("a", "again")
+
+    chats.index(only=("sessions",))
+
+    assert chats.meta()["sources"] == ["memory", "sessions"]
+
+
 def test_a_large_transcript_that_shrinks_is_small_again(chats: Chats) -> None:
     path = chats.say("large", *long_turns(MANY))
     chats.index()
