@@ -16,6 +16,7 @@ OcmemError
 ├── ToolInputError     a tool was given parameters that it cannot work with
 ├── SessionsError      the store of sessions or a transcript cannot be read
 └── BackendError       qmd or lancedb could not answer
+    └── QmdError       qmd, with the kind of cause
 
 ReaderLeft             whoever read our output has had enough; not a failure
 """
@@ -94,6 +95,14 @@ class SessionsError(OcmemError): ...
 
 
 class BackendError(OcmemError): ...
+
+
+class QmdError(BackendError):
+    """`cause`: a word for programs, from `ocmem.backends.qmd.process.Cause`."""
+
+    def __init__(self, message: str, *, cause: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.cause = cause
 
 
 class ReaderLeft(Exception): ...

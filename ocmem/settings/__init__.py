@@ -5,8 +5,9 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ocmem.settings import paths, provider, schema, validate
+from ocmem.settings import document, paths, provider, schema, validate
 from ocmem.settings.agents import Documents
 from ocmem.settings.credentials import Credentials
 from ocmem.settings.document import Document, normalized_id
@@ -14,6 +15,9 @@ from ocmem.settings.overrides import Overrides
 from ocmem.settings.provider import Endpoint, Fallback, ProviderChoice
 from ocmem.settings.search import Layer, MemorySearch, Query, find
 from ocmem.settings.search import resolve as resolve_search
+
+if TYPE_CHECKING:
+    from ocmem.settings.qmd import QmdSettings
 
 __all__ = [
     "Documents",
@@ -73,6 +77,20 @@ class Settings:
     def agent_dir_name(self) -> str:
         """The agent's folder below `agents/` in the state directory."""
         return normalized_id(self.agent_id)
+
+    @property
+    def qmd(self) -> "QmdSettings":
+        """How QMD is driven for this agent; worked out each time, since few commands ask."""
+        from ocmem.settings import qmd
+
+        memory = document.merge(self.config.values, self.overlay.values).get("memory")
+        return qmd.resolve(
+            memory or {},
+            agent=self.agent_dir_name,
+            workspace=self.workspace,
+            home=self.home,
+            state_dir=self.state_dir,
+        )
 
     def shown(self, path: str | Path) -> str:
         """A path as people like to read it."""
