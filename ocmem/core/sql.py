@@ -320,3 +320,28 @@ SEARCH_OWN_FTS: Final = """
   ORDER BY found.score DESC, d.id LIMIT :limit
 """
 COUNT_OWN_MATCHES: Final = "SELECT count(*) FROM ocmem_fts WHERE ocmem_fts MATCH :query"
+
+# --- QMD's index, which is only read ------------------------------------------------------------
+
+QMD_COLLECTIONS: Final = "SELECT name, path, pattern FROM store_collections ORDER BY name"
+QMD_COUNTS: Final = """
+    SELECT collection, count(*) FROM documents WHERE active = 1 GROUP BY collection
+"""
+QMD_CONTENTS: Final = "SELECT count(DISTINCT hash) FROM documents WHERE active = 1"
+# A document may need several vectors, and those of a killed run are not all there.
+QMD_EMBEDDED: Final = """
+    SELECT count(*) FROM (
+        SELECT v.hash FROM content_vectors v
+         WHERE v.hash IN (SELECT hash FROM documents WHERE active = 1)
+      GROUP BY v.hash HAVING count(*) >= max(v.total_chunks)
+    )
+"""
+QMD_EMBEDDED_1: Final = """
+    SELECT count(DISTINCT hash) FROM content_vectors
+     WHERE hash IN (SELECT hash FROM documents WHERE active = 1)
+"""
+QMD_BY_DOCID: Final = """
+    SELECT collection, path FROM documents
+     WHERE active = 1 AND (hash = :docid OR substr(hash, 1, length(:docid)) = :docid)
+  ORDER BY hash = :docid DESC, id
+"""

@@ -1,0 +1,146 @@
+"""One run over everything: collections, exported sessions, QMD's update, and its vectors."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from ocmem.backends.qmd import collections, cooldown, ensuring, home
+from ocmem.backends.qmd.collections import Wanted
+from ocmem.backends.qmd.commands import Counts, DamagedPaths, Qmd
+from ocmem.backends.qmd.cooldown import Failure
+from ocmem.backends.qmd.state import State
+from ocmem.core.store import qmd_index
+from ocmem.errors import IndexUnavailable, QmdError
+
+Pause = Callable[[float], None]
+
+_PAUSES_S = (0.5, 1.0)  # between three attempts
+_MAY_PASS = ("timeout", "locked")
+_STILL_FAILED = re.compile(r"([\d,]+) chunks still failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """How the vectors came along; `failure` is the last one if they did not."""
+
+    was_run: bool = False
+    failure: Failure | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QmdReport:
+    """What a run did. `counts` are documents; an empty index file is no report but an error."""
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    counts: Counts = field(default_factory=Counts)
+    embedded: bool = False
+    pending: int | None = None  # texts without vectors; None where that cannot be told
+    size: int = 0  # of the index, in bytes
+    was_skipped: bool = False  # the last run is only moments ago
+    warnings: tuple[str, ...] = ()
+
+
+def update(qmd: Qmd, wanted: Wanted, pause: Pause) -> QmdReport:
+    """Collections and their documents; raises QmdError if QMD cannot."""
+    lost = _about_to_be_forgotten(qmd, wanted)
+    ensured = ensuring.ensure(qmd, wanted)
+    try:
+        counts = _updated(qmd, pause)
+    except DamagedPaths:
+        again = ensuring.make_anew(qmd, wanted)
+        ensured = replace(ensured, warnings=ensured.warnings + again.warnings)
+        counts = _updated(qmd, pause)
+    size = _size(qmd)
+    if not size:
+        raise QmdError(
+            f"QMD made no index: there is no {qmd.settings.database}, or it is empty",
+            cause="output",
+            hint="is that qmd the one from npm, @tobilu/qmd?",
+        )
+    made = ensured.counts  # what was added is indexed at once, and then unchanged
+    counts = replace(counts + made, unchanged=max(0, counts.unchanged - made.new))
+    return QmdReport(
+        added=ensured.added,
+        removed=ensured.removed,
+        counts=counts,
+        size=size,
+        warnings=(*lost, *ensured.warnings),
+    )
+
+
+def embed(
+    qmd: Qmd, state: State, *, force: bool, is_due: bool, may_fetch: bool, now_ms: int
+) -> Embedding:
+    """The vectors, if the mode uses any; that they fail is a warning, and a rest for later runs."""
+    if qmd.settings.mode == "search" or not (force or is_due):
+        return Embedding(failure=state.embed_failure)
+    if not may_fetch and not home.has_models(qmd.settings, qmd.env):
+        warning = "QMD's models are not on this machine; without them nothing is embedded"
+        return Embedding(failure=state.embed_failure, warnings=(warning,))
+    former = state.embed_failure
+    if former is not None and not force and (left_ms := former.left_ms(now_ms)):
+        told = f"{former.reason}; tried again in {-(-left_ms // 1000)} s, or by --force"
+        return Embedding(failure=former, warnings=(told,))
+    try:
+        said = qmd.embed()
+    except QmdError as error:
+        failure = cooldown.after(
+            former, now_ms=now_ms, cause=error.cause, reason=str(error), hint=error.hint
+        )
+        return Embedding(was_run=True, failure=failure, warnings=(_with_hint(error),))
+    failed = _STILL_FAILED.search(said)
+    warnings = (f"QMD could not embed {failed[1]} pieces of text",) if failed else ()
+    return Embedding(was_run=True, warnings=warnings)
+
+
+def pending(qmd: Qmd) -> int | None:
+    try:
+        index = qmd_index.open_existing(qmd.settings.database)
+        if index is None:
+            return None
+        with index:
+            return index.counts().pending
+    except IndexUnavailable:
+        return None
+
+
+def _updated(qmd: Qmd, pause: Pause) -> Counts:
+    for pause_s in _PAUSES_S:
+        try:
+            return qmd.update()
+        except QmdError as error:
+            if error.cause not in _MAY_PASS:
+                raise
+            pause(pause_s)
+    return qmd.update()
+
+
+def _about_to_be_forgotten(qmd: Qmd, wanted: Wanted) -> list[str]:
+    """QMD drops the documents of a folder that is gone, were it only an unmounted disk."""
+    missing = collections.missing_roots(wanted.collections)
+    try:
+        index = qmd_index.open_existing(qmd.settings.database) if missing else None
+        if index is None:
+            return []
+        with index:
+            documents = index.counts().documents
+    except IndexUnavailable:
+        return []
+    return [
+        f"{each.root} is not there: QMD forgets its {documents[each.name]} documents meanwhile"
+        for each in missing
+        if documents.get(each.name)
+    ]
+
+
+def _size(qmd: Qmd) -> int:
+    try:
+        return qmd.settings.database.stat().st_size
+    except OSError:
+        return 0
+
+
+def _with_hint(error: QmdError) -> str:
+    return f"{error} ({error.hint})" if error.hint else str(error)
