@@ -13,6 +13,9 @@ from ocmem.errors import QmdError
 from ocmem.settings.qmd import Mode, QmdSettings
 
 _VERSION_TIMEOUT_MS = 5000
+_COMMAND_KEY = "update.commandTimeoutMs"
+# Once its index is named, QMD does not look for a .qmd folder in or above the workspace.
+_ITS_OWN_INDEX = ("--index", "index")
 _VERSION = re.compile(r"\bv?(\d+\.\d+\.\d+\S*)")
 _COUNTS = re.compile(r"Indexed: (\d+) new, (\d+) updated, (\d+) unchanged, (\d+) removed")
 _EXISTS = re.compile(r"\bexists\b", re.IGNORECASE)
@@ -56,11 +59,13 @@ class Qmd:
 
     def version(self) -> str:
         """QMD's version; an old one does not know, and is called `unknown`."""
-        output = self._run("--version", doing="tell its version", timeout_ms=_VERSION_TIMEOUT_MS)
+        # Without the name of an index: QMD would make a folder for it.
+        doing, timeout_ms = "tell its version", _VERSION_TIMEOUT_MS
+        output = self._run("--version", doing=doing, timeout_ms=timeout_ms, leading=())
         found = _VERSION.search(output.stdout)
         if output.code == 0:
             return found[1] if found is not None else "unknown"
-        error = causes.failure(output, "tell its version")
+        error = causes.failure(output, doing)
         if error.cause == "failed":
             return "unknown"
         raise error
@@ -156,10 +161,16 @@ class Qmd:
             raise causes.failure(output, doing)
         return output
 
-    def _run(self, *words: str, doing: str, timeout_ms: int, key: str = "") -> Output:
-        # With its index named, QMD does not look for a .qmd folder in or above the workspace.
+    def _run(
+        self,
+        *words: str,
+        doing: str,
+        timeout_ms: int,
+        key: str = "",
+        leading: tuple[str, ...] = _ITS_OWN_INDEX,
+    ) -> Output:
         command = Command(
-            (self.settings.command, "--index", "index", *words),
+            (self.settings.command, *leading, *words),
             cwd=home.working_folder(self.settings),
             env=home.environment(self.settings, self.env),
             timeout_s=timeout_ms / 1000,
@@ -172,9 +183,6 @@ class Qmd:
             raise causes.timed_out(doing, timeout_ms=timeout_ms, key=key) from None
         except process.TooMuchOutput:
             raise causes.too_much(doing) from None
-
-
-_COMMAND_KEY = "update.commandTimeoutMs"
 
 
 def _counts(output: Output) -> Counts:

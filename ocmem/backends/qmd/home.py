@@ -27,7 +27,7 @@ def working_folder(settings: QmdSettings) -> Path:
 
 def prepare(settings: QmdSettings) -> None:
     """Make the agent's folders, for their owner only. Raises OSError."""
-    folders = [settings.config_home, settings.cache_home, settings.database.parent]
+    folders = [settings.config_home / "qmd", settings.database.parent]
     if settings.exports_sessions:
         folders.append(settings.export_dir)
     for folder in folders:

@@ -61,6 +61,7 @@ def run(command: Command) -> Output:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
+            umask=0o077,  # an index tells as much as the notes and talks in it
         )
         sentinel = None
         try:
