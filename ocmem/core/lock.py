@@ -1,4 +1,4 @@
-"""One writer per index, and one watcher: lock files that name their holder and free themselves."""
+"""One writer for each file or folder: locks that name their holder and free themselves."""
 
 import contextlib
 import json
@@ -39,6 +39,17 @@ def writing(index: Path, *, wait_s: float, command: str) -> Iterator[None]:
         if handle is None:
             raise IndexBusy(f"{index} is being indexed by {holder_of(index)}")
         _sign(handle, command)
+        yield
+
+
+@contextlib.contextmanager
+def exporting(folder: Path, *, wait_s: float) -> Iterator[None]:
+    """Be the only one to export into a folder, which is created; otherwise raise IndexBusy."""
+    export = folder / ".ocmem-export"
+    with _held(_beside(export, "lock"), wait_s=wait_s) as handle:
+        if handle is None:
+            raise IndexBusy(f"{folder} is being written to by {holder_of(export)}")
+        _sign(handle, "export")
         yield
 
 

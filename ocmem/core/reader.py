@@ -4,11 +4,11 @@ import errno
 import math
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ocmem.core import files, session_files, utf16
+from ocmem.core import files, session_files, utf16, virtual
 from ocmem.errors import NotReadable
 from ocmem.settings import Settings
 
@@ -29,20 +29,30 @@ class Excerpt:
 
 
 def read_lines(
-    settings: Settings, path: str, *, start: int | None = None, count: int | None = None
+    settings: Settings,
+    path: str,
+    *,
+    start: int | None = None,
+    count: int | None = None,
+    collections: Mapping[str, Path] | None = None,
+    whole_workspace: bool = False,
 ) -> Excerpt:
-    """`count` lines from `start` on, or all that follow; a trailing newline begins a last line."""
+    """`count` lines from `start` on, or all that follow; a trailing newline begins a last line.
+
+    With the roots of QMD's `collections`, also what `qmd/<collection>/<path>` names. With the
+    `whole_workspace`, every note in it, wherever it lies.
+    """
     asked = utf16.trim(path)
     if not asked:
-        raise NotReadable("no path given", hint=_hint(settings))
+        raise NotReadable("no path given", hint=_hint(settings, whole_workspace=whole_workspace))
     if "\0" in asked:
         raise NotReadable("a path cannot hold a NUL character")
     transcript = _transcript_name(settings, asked)
     if transcript is not None:
         return _read_turns(settings, transcript, start=start or 1, count=count)
-    location = _location(settings, asked)
+    target = _target(settings, asked, collections, whole_workspace=whole_workspace)
     try:
-        data = _read(settings, asked, location)
+        data = _read(settings, asked, target)
     except ValueError:  # half a surrogate pair: no file has such a name
         shown = utf16.well_formed(asked)
         raise NotReadable(f"no such file: {shown}", errno=errno.ENOENT) from None
@@ -56,7 +66,7 @@ def read_lines(
     wanted = lines[first - 1 :] if count is None else lines[first - 1 : first - 1 + count]
     return Excerpt(
         text="\n".join(wanted),
-        path=os.path.relpath(location, settings.workspace),
+        path=target.path,
         start_line=first,
         end_line=first + len(wanted) - 1,
         total_lines=len(lines),
@@ -96,9 +106,14 @@ def _read_turns(settings: Settings, name: str, *, start: int, count: int | None)
     )
 
 
-def stored_path(settings: Settings, path: str) -> str:
+def stored_path(
+    settings: Settings, path: str, *, collections: Mapping[str, Path] | None = None
+) -> str:
     """How the index names a file, whether it is there or not."""
-    return os.path.relpath(_location(settings, utf16.trim(path)), settings.workspace)
+    asked = utf16.trim(path)
+    if collections is not None and asked.startswith(virtual.FOLDER):
+        return virtual.located(asked, collections).path
+    return os.path.relpath(_location(settings, asked), settings.workspace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +132,46 @@ class _Place:
         return _Place(os.path.realpath(self.root), self.allows).has(os.path.realpath(location))
 
 
-def _read(settings: Settings, asked: str, location: str) -> bytes:
-    places = [place for place in _places(settings) if place.has(location)]
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """What was asked for, and the places that it may lie in."""
+
+    location: str
+    path: str  # as the index names it
+    places: tuple[_Place, ...]
+    hint: str
+
+
+def _target(
+    settings: Settings,
+    asked: str,
+    collections: Mapping[str, Path] | None,
+    *,
+    whole_workspace: bool,
+) -> _Target:
+    if collections is not None and asked.startswith(virtual.FOLDER):
+        found = virtual.located(asked, collections)
+        place = _Place(found.root, _anything)
+        hint = "the .md files of a collection can be read, and nothing beside it"
+        return _Target(found.location, found.path, (place,), hint)
+    location = _location(settings, asked)
+    return _Target(
+        location=location,
+        path=os.path.relpath(location, settings.workspace),
+        places=tuple(_places(settings, whole_workspace=whole_workspace)),
+        hint=_hint(settings, whole_workspace=whole_workspace),
+    )
+
+
+def _read(settings: Settings, asked: str, target: _Target) -> bytes:
+    location = target.location
+    places = [place for place in target.places if place.has(location)]
     if not places or not location.endswith(".md"):
-        raise _refusal(settings, asked, location, is_inside=bool(places))
+        raise _refusal(settings, asked, target, is_inside=bool(places))
     _check_kind(asked, os.lstat(location).st_mode)
     if not any(place.truly_has(location) for place in places):
         raise NotReadable(
-            f"{asked} leads out of the memory files through a symbolic link", hint=_hint(settings)
+            f"{asked} leads out of the memory files through a symbolic link", hint=target.hint
         )
     # Another process may swap the file meanwhile: not for a link, nor for a pipe to wait on.
     descriptor = os.open(location, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -144,21 +191,25 @@ def _location(settings: Settings, asked: str) -> str:
     return location
 
 
-def _places(settings: Settings) -> Iterator[_Place]:
+def _places(settings: Settings, *, whole_workspace: bool) -> Iterator[_Place]:
     def is_memory(inner: str) -> bool:
         return inner in settings.root_files or inner.startswith(f"{files.MEMORY_DIR}/")
 
-    is_plain = files.is_plain_folder(settings)
-    yield _Place(os.path.normpath(settings.workspace), _is_note if is_plain else is_memory)
+    allows = _is_note if files.is_plain_folder(settings) else is_memory
+    yield _Place(os.path.normpath(settings.workspace), _anything if whole_workspace else allows)
     for extra in map(Path, files.extra_locations(settings)):
         try:
             mode = os.lstat(extra).st_mode
         except OSError:
             continue
         if stat.S_ISDIR(mode):
-            yield _Place(str(extra), lambda inner: True)
+            yield _Place(str(extra), _anything)
         elif stat.S_ISREG(mode):
             yield _Place(str(extra.parent), extra.name.__eq__)
+
+
+def _anything(inner: str) -> bool:
+    return True
 
 
 def _is_note(inner: str) -> bool:
@@ -181,18 +232,20 @@ def _check_kind(asked: str, mode: int) -> None:
         raise NotReadable(f"{asked} is not a regular file")
 
 
-def _refusal(settings: Settings, asked: str, location: str, *, is_inside: bool) -> NotReadable:
-    inner = _below(os.path.normpath(settings.workspace), location) or location
-    if (is_inside or inner == files.MEMORY_DIR) and Path(location).is_dir():
+def _refusal(settings: Settings, asked: str, target: _Target, *, is_inside: bool) -> NotReadable:
+    inner = _below(os.path.normpath(settings.workspace), target.location) or target.location
+    if (is_inside or inner == files.MEMORY_DIR) and Path(target.location).is_dir():
         return NotReadable(f"{asked} is a folder; name a file in it")
     if is_inside:
         return NotReadable(f"{asked} is not a Markdown file: its name does not end in .md")
-    return NotReadable(f"{asked} is not one of the memory files", hint=_hint(settings))
+    return NotReadable(f"{asked} is not one of the memory files", hint=target.hint)
 
 
-def _hint(settings: Settings) -> str:
+def _hint(settings: Settings, *, whole_workspace: bool) -> str:
     workspace = settings.shown(settings.workspace)
+    also = ", and what memorySearch.extraPaths names" if settings.search.extra_paths else ""
+    if whole_workspace:
+        return f"any .md file below {workspace} can be read{also}"
     if files.is_plain_folder(settings):
         return f"any .md file below {workspace} can be read, but not in hidden folders"
-    also = ", and what memorySearch.extraPaths names" if settings.search.extra_paths else ""
     return f"in {workspace}, MEMORY.md and the .md files below memory/ can be read{also}"

@@ -1,6 +1,6 @@
 """Is a value what a setting accepts? Each check gives the reference's complaints."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 Problem = tuple[str, str]  # the path below the value, which may be empty, and the complaint
 Check = Callable[[object], list[Problem]]
@@ -85,6 +85,24 @@ def map_of(check: Check) -> Check:
     return each
 
 
+def an_object(*needed: str, **fields: Check) -> Check:
+    """An object with these fields and no others; null is absent, which the `needed` may not be."""
+
+    def check(value: object) -> list[Problem]:
+        if not isinstance(value, dict):
+            return [("", expected("object", value))]
+        found: list[Problem] = []
+        for name, is_right in fields.items():
+            item = value.get(name)
+            if item is not None or name in needed:
+                item = UNDEFINED if name not in value else item
+                found += [(f".{name}{path}", text) for path, text in is_right(item)]
+        unknown = [name for name in value if name not in fields]
+        return [*found, ("", unrecognized(unknown))] if unknown else found
+
+    return check
+
+
 def a_place(*optional: str) -> Check:
     """An object with a `path`, and more strings that it may have."""
 
@@ -101,6 +119,11 @@ def a_place(*optional: str) -> Check:
 def a_path_or_place(value: object) -> list[Problem]:
     """A path as both dialects write it: a string, in the newer one also `{path, pattern}`."""
     return a_place("pattern")(value) if isinstance(value, dict) else a_path(value)
+
+
+def unrecognized(names: Sequence[str]) -> str:
+    quoted = ", ".join(f'"{name}"' for name in names)
+    return f"Unrecognized key{'s' if len(names) > 1 else ''}: {quoted}"
 
 
 def expected(kind: str, value: object) -> str:

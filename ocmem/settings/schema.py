@@ -102,6 +102,15 @@ _NEWER_KEPT = """enabled sources experimental.sessionMemory model remote.baseUrl
     query.maxResults query.minScore cache.enabled""".split()
 _NEWER_USED = """provider fallback extraPaths remote.apiKey remote.headers
     outputDimensionality""".split()
+_A_VERDICT = checks.one_of("allow", "deny")
+_A_MATCH = checks.an_object(
+    channel=checks.a_string,
+    chatType=checks.one_of("direct", "group", "channel", "dm"),
+    keyPrefix=checks.a_string,
+    rawKeyPrefix=checks.a_string,
+)
+_A_RULE = checks.an_object("action", action=_A_VERDICT, match=_A_MATCH)
+_A_SCOPE = checks.an_object(default=_A_VERDICT, rules=checks.list_of(_A_RULE))
 MEMORY_KEYS = (
     Key("backend", checks.one_of("builtin", "qmd"), "builtin"),
     Key("citations", checks.one_of("auto", "on", "off"), "auto"),
@@ -127,7 +136,7 @@ MEMORY_KEYS = (
     Key("qmd.mcporter.enabled", checks.a_bool, False),
     Key("qmd.mcporter.serverName", checks.a_string, "qmd"),
     Key("qmd.mcporter.startDaemon", checks.a_bool, True),
-    Key("qmd.scope", checks.anything),
+    Key("qmd.scope", _A_SCOPE),
 )
 
 OLDER = Table(*KEYS)
@@ -208,6 +217,6 @@ def _problems(values: object, table: Table, *, where: str, prefix: str, own: boo
         elif path in table.groups:
             yield from _problems(value, table, where=f"{where}.{name}", prefix=f"{path}.", own=own)
         else:
-            unknown.append(f'"{name}"')
+            unknown.append(name)
     if unknown and table is not NEWER:  # what a newer release adds is none of our business
-        yield f"{where}: Unrecognized key{'s' if len(unknown) > 1 else ''}: {', '.join(unknown)}"
+        yield f"{where}: {checks.unrecognized(unknown)}"

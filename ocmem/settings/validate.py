@@ -162,8 +162,7 @@ def _misplaced(holder: Json, where: str, *names: str) -> Iterator[str]:
 
 def _unrecognized(where: str, names: Sequence[str]) -> Iterator[str]:
     if names:
-        quoted = ", ".join(f'"{name}"' for name in names)
-        yield f"{where}: Unrecognized key{'s' if len(names) > 1 else ''}: {quoted}"
+        yield f"{where}: {checks.unrecognized(names)}"
 
 
 def _searches(document: Document) -> Iterator[tuple[str, object]]:

@@ -1,5 +1,7 @@
 """A tool by its name: the one door for whoever offers them, a command line or a server."""
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ocmem.errors import ToolInputError
@@ -22,16 +24,18 @@ def call(
     session_key: str | None,
     ask: "Ask | None" = None,
     second: "Second | None" = None,
+    collections: Mapping[str, Path] | None = None,
 ) -> Reply:
     """Raises ToolInputError for parameters without sense; every other failure is an answer.
 
     `ask` puts questions to another backend than the built-in one. `second` gives the settings of
-    the fallback when a provider fails; without it there is none.
+    the fallback when a provider fails; without it there is none. `collections` has the roots of
+    QMD's, where that backend reads the notes.
     """
     if name == definitions.MEMORY_GET.name:
         from ocmem.tools.memory_get import memory_get
 
-        return memory_get(given, settings)
+        return memory_get(given, settings, collections=collections)
     if name != definitions.MEMORY_SEARCH.name:
         raise ToolInputError(f"no such tool: {name}")
     from ocmem.tools.memory_search import ask_builtin, memory_search, no_fallback

@@ -2,6 +2,8 @@
 
 import errno
 import os
+from collections.abc import Mapping
+from pathlib import Path
 
 from ocmem.core import reader
 from ocmem.errors import NotReadable, OcmemError
@@ -13,8 +15,13 @@ from ocmem.tools.reply import Reply
 REFUSAL = "path required"  # all that an agent is told about a path that it may not read
 
 
-def memory_get(given: Parameters, settings: Settings) -> Reply:
-    """Raises ToolInputError where no path is given; every other failure is an answer."""
+def memory_get(
+    given: Parameters, settings: Settings, *, collections: Mapping[str, Path] | None = None
+) -> Reply:
+    """Raises ToolInputError where no path is given; every other failure is an answer.
+
+    The roots of QMD's `collections`, even if there are none, make it the reader of that backend.
+    """
     path = parameters.required_text(given, "path")
     start, count = (parameters.integer(given, name) for name in ("from", "lines"))
     disabled = reply.why_disabled(settings)
@@ -28,12 +35,24 @@ def memory_get(given: Parameters, settings: Settings) -> Reply:
     try:
         if not os.path.normpath(path).endswith(".md"):
             raise NotReadable(f"{path} is not a Markdown file: its name does not end in .md")
-        excerpt = reader.read_lines(settings, path, start=start, count=count)
+        excerpt = reader.read_lines(
+            settings,
+            path,
+            start=start,
+            count=count,
+            collections=collections,
+            whole_workspace=collections is not None,
+        )
     except NotReadable as error:
         if error.errno == errno.ENOENT:
-            return Reply({"text": "", "path": reader.stored_path(settings, path)})
+            stored = reader.stored_path(settings, path, collections=collections)
+            return Reply({"text": "", "path": stored})
         return _failed(path, error, told=REFUSAL if error.errno is None else str(error))
-    return Reply({"text": excerpt.text, "path": excerpt.path})
+    text = excerpt.text
+    if collections is not None and start is not None:
+        # Lines that are picked out lose their carriage returns there, a whole file does not.
+        text = text.replace("\r\n", "\n").removesuffix("\r")
+    return Reply({"text": text, "path": excerpt.path})
 
 
 def _failed(path: str, error: OcmemError, *, told: str | None = None) -> Reply:

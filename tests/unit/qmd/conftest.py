@@ -1,12 +1,15 @@
-"""A home with notes, and a fake QMD that is asked about them."""
+"""A home with notes and a fake QMD that is asked about them; transcripts, and who reads them."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from ocmem.core import session_markdown
+from ocmem.core.transcript import Transcript
 from tests.fake_qmd import FakeQmd, is_running
 from tests.unit.qmd.driven import Driven
+from tests.unit.qmd.exports import Exports
 
 
 @pytest.fixture
@@ -20,3 +23,22 @@ def fake(tmp_path: Path) -> Iterator[FakeQmd]:
 @pytest.fixture
 def driven(tmp_path: Path, fake: FakeQmd) -> Driven:
     return Driven(tmp_path, fake)
+
+
+@pytest.fixture
+def exports(tmp_path: Path) -> Exports:
+    return Exports(tmp_path)
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of the transcripts that are read, in order."""
+    sizes: list[int] = []
+
+    class Watched(Transcript):
+        def lines(self) -> Iterator[bytes]:
+            sizes.append(self._size)
+            return super().lines()
+
+    monkeypatch.setattr(session_markdown, "Transcript", Watched)
+    return sizes
