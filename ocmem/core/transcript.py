@@ -4,7 +4,7 @@ import hashlib
 import json
 from array import array
 from collections.abc import Iterable, Iterator
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 from ocmem.core import utf16
 from ocmem.core.redact import redact
@@ -15,6 +15,19 @@ MOST_LINE_BYTES = 32 * 1024 * 1024  # a longer line is passed over: nobody says 
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
 _ROLES = (b'"user"', b'"assistant"')
 _ESCAPE = b"\\u00"  # a role might be spelled with it
+
+
+def _whole(digits: str) -> float:
+    """JavaScript takes a number of any length, where Python refuses to."""
+    return int(digits) if len(digits) < _LONG_NUMBER else float(digits)
+
+
+def _refused(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_LONG_NUMBER = 300
+_DECODER = json.JSONDecoder(parse_int=_whole, parse_constant=_refused)
 
 
 class Transcript:
@@ -77,15 +90,21 @@ def content_hash(spoken: Iterable[Turn]) -> str:
     return digest.hexdigest()
 
 
+def record_in(line: bytes) -> dict[str, Any]:
+    """The object that a line holds; what is torn or odd holds nothing."""
+    try:
+        record = _DECODER.decode(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
 def _message(line: bytes) -> dict[str, Any] | None:
     # Most of a transcript is what tools said: megabytes that need not be parsed.
     if not any(role in line for role in _ROLES) and _ESCAPE not in line:
         return None
-    try:
-        record = json.loads(line.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        return None
-    message = record.get("message") if isinstance(record, dict) else None
+    record = record_in(line)
+    message = record.get("message")
     if not isinstance(message, dict) or record.get("type") != "message":
         return None
     role = message.get("role")
