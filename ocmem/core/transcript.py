@@ -30,10 +30,15 @@ _LONG_NUMBER = 300
 _DECODER = json.JSONDecoder(parse_int=_whole, parse_constant=_refused)
 
 
+class Unreadable(OSError):
+    """A transcript that could be opened, and then not be read to its end."""
+
+
 class Transcript:
     """The turns of an open file, up to the length that it had when it was opened.
 
-    It may grow meanwhile: whoever goes through it twice meets the same turns.
+    It may grow meanwhile: whoever goes through it twice meets the same turns. Going through it
+    raises Unreadable where the disk or the network gives up.
     """
 
     def __init__(self, file: BinaryIO, size: int) -> None:
@@ -47,20 +52,32 @@ class Transcript:
 
     def lines(self) -> Iterator[bytes]:
         """The lines as they are; one that is too long to be a turn is empty."""
-        self._file.seek(0)
         self.lines_read = self.lines_skipped = 0
         left = self._size
-        while left > 0 and (line := self._file.readline(min(left, MOST_LINE_BYTES + 1))):
+        self._rewind()
+        while left > 0 and (line := self._line(min(left, MOST_LINE_BYTES + 1))):
             self.lines_read += 1
             left -= len(line)
             if len(line) <= MOST_LINE_BYTES:
                 yield line
                 continue
             while left > 0 and line and not line.endswith(b"\n"):
-                line = self._file.readline(min(left, 1 << 20))
+                line = self._line(min(left, 1 << 20))
                 left -= len(line)
             self.lines_skipped += 1
             yield b""
+
+    def _rewind(self) -> None:
+        try:
+            self._file.seek(0)
+        except OSError as error:
+            raise Unreadable(*error.args) from error
+
+    def _line(self, most: int) -> bytes:
+        try:
+            return self._file.readline(most)
+        except OSError as error:
+            raise Unreadable(*error.args) from error
 
 
 def turns(lines: Iterable[bytes]) -> Iterator[Turn]:
