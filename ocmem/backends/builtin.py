@@ -16,6 +16,7 @@ from ocmem.core.scan import Clock
 from ocmem.core.search import Mode, Searcher, Wanted
 from ocmem.core.store import Connection, open_existing, rows, vectors, writing
 from ocmem.core.sync import GAVE_UP, MOVED_RETRIES, Sync, no_log, no_progress
+from ocmem.core.transcript import Unreadable
 from ocmem.errors import (
     EmbedderError,
     IndexBusy,
@@ -237,7 +238,8 @@ class BuiltinBackend:
                 needed = True
                 if not sync.identity.costs:
                     return True, True, True
-                missing |= self._unpaid(db, sync, file)
+                with contextlib.suppress(Unreadable):  # the run will tell
+                    missing |= self._unpaid(db, sync, file)
                 if len(missing) > CHUNKS_BEFORE_SEARCH or (missing and rests):
                     return True, True, False
             switches = freshness.table_switches(self.settings)

@@ -1,15 +1,16 @@
 """What an index run would do, send and pay for; nothing is written, nobody is asked."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ocmem.core import chunk_rows, embedder, freshness, indexer, ledger
 from ocmem.core.batch import MOST_LINES
 from ocmem.core.embedder import Identity
 from ocmem.core.jobs import SERVICES
-from ocmem.core.scan import Clock
+from ocmem.core.scan import Clock, Scan
 from ocmem.core.store import Connection, open_existing, rows, writing
 from ocmem.core.tokens import ESTIMATE, counter_for
+from ocmem.core.transcript import Unreadable
 from ocmem.model import ChunkRow, Issue, Pending, Source, SourceFile
 from ocmem.settings import Settings
 
@@ -87,8 +88,7 @@ def _estimate(
     for file, _ in scan.changed(Clock(), everything=why_full is not None):
         found.changed += 1
         present = set() if db is None or why_full else _present(db, file)
-        rows_of_file = chunk_rows.rows_of(settings, identity, file)
-        for chunks in chunk_rows.parts_of(rows_of_file, most=_PART_BYTES):
+        for chunks in _parts(settings, scan, file):
             found.chunks += len(chunks)
             if not identity.has_vectors:
                 continue
@@ -109,6 +109,17 @@ def _estimate(
     found.removed = len(scan.gone())
     found.issues = scan.issues()
     return found
+
+
+def _parts(settings: Settings, scan: Scan, file: SourceFile) -> Iterator[list[ChunkRow]]:
+    """The chunks of a file, as far as it can be read."""
+    identity = embedder.identity_of(settings.provider)
+    try:
+        yield from chunk_rows.parts_of(
+            chunk_rows.rows_of(settings, identity, file), most=_PART_BYTES
+        )
+    except Unreadable as error:
+        scan.note(file.source, file.path, error)
 
 
 def _present(db: Connection, file: SourceFile) -> set[str]:

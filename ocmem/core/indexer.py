@@ -13,8 +13,9 @@ from ocmem.core.jobs import Ask
 from ocmem.core.scan import Clock
 from ocmem.core.store import Connection, rows, vectors, writing
 from ocmem.core.store.writing import FtsRowids
+from ocmem.core.transcript import Unreadable
 from ocmem.errors import EmbedderError, IndexUnavailable
-from ocmem.model import ChunkRow, SourceFile, SyncReport
+from ocmem.model import ChunkRow, Source, SourceFile, SyncReport
 from ocmem.settings import Settings
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ _JOB_WINDOW_BYTES = 64_000_000  # no vectors are held meanwhile
 
 Log = Callable[[str], None]
 Read = tuple[SourceFile, int]  # a file, and when it was read
+Unread = Callable[[Source, str, OSError], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ class Indexer:
     in_hand: dict[str, Embedding] = field(default_factory=dict)  # paid, perhaps not stored yet
     batches: "Batches | None" = None
     on_plain: Callable[[int], None] = lambda count: None  # told of texts before they are paid for
+    on_unreadable: Unread = lambda source, path, error: None
     left: int = 0  # files whose vectors are under way in a batch job
     _from_jobs: set[str] = field(default_factory=set)
 
@@ -128,13 +131,18 @@ class Indexer:
             parts = chunk_rows.parts_of(
                 chunk_rows.rows_of(self.settings, self.identity, file), most=most
             )
-            first, second = next(parts, []), next(parts, None)
+            try:
+                first, second = next(parts, []), next(parts, None)
+            except Unreadable as error:
+                self.on_unreadable(file.source, file.path, error)
+                continue
             bare = replace(file, text="", turns=None)
             if second is not None:
                 yield Chunked(bare, read_at, [], parts=chain([first, second], parts))
             elif file.source == "sessions":
                 # It only grows, so what is there can stay. A note's rows are all written anew,
-                # as the reference does: their order decides between equal scores.
+                # as the reference does: their order decides between equal scores. (But for
+                # notes that are written in parts: there it would cost too much.)
                 present = writing.chunk_ids(self.db, file.path, file.source)
                 new = [chunk for chunk in first if chunk.id not in present]
                 kept = frozenset(chunk.id for chunk in first if chunk.id in present)
@@ -156,6 +164,25 @@ class Indexer:
 
         It counts as changed until the last part is there: a killed run is continued.
         """
+        try:
+            is_whole = self._write_parts(whole, parts, self.batches)
+        except Unreadable as error:
+            self.on_unreadable(whole.file.source, whole.file.path, error)
+            return
+        if is_whole:
+            self.report.changed_paths.append(whole.file.path)
+        else:
+            self.left += 1
+
+    def carry_over(self, file: SourceFile, chunks: Iterable[ChunkRow]) -> None:
+        """Write what another index holds of a file that is out of reach."""
+        parts = chunk_rows.parts_of(chunks, most=_WINDOW_BYTES)
+        self._write_parts(Chunked(file, 0, []), parts, None)
+
+    def _write_parts(
+        self, whole: Chunked, parts: Iterable[list[ChunkRow]], batches: "Batches | None"
+    ) -> bool:
+        """False if some of the vectors are under way in batch jobs."""
         file = whole.file
         present = writing.chunk_ids(self.db, file.path, file.source)
         all_ids: set[str] = set()
@@ -164,8 +191,8 @@ class Indexer:
             own = {chunk.id: chunk for chunk in part if chunk.id not in all_ids}
             all_ids.update(own)
             new = [chunk for id, chunk in own.items() if id not in present]
-            if self.batches is not None:
-                is_held = bool(self.batches.embed(self._asks([new]))) or is_held
+            if batches is not None:
+                is_held = bool(batches.embed(self._asks([new]))) or is_held
             if is_held:
                 continue
             for some in chunk_rows.parts_of(new, most=_WINDOW_BYTES):
@@ -175,11 +202,10 @@ class Indexer:
                     writing.write_part(self.db, file, chunks, **self._how())
                 self.in_hand.clear()
         if is_held:
-            self.left += 1
-            return
+            return False
         with self.db.transaction():
             self._write_rest(whole, [], all_ids=all_ids)
-        self.report.changed_paths.append(file.path)
+        return True
 
     def _write_rest(
         self, each: Chunked, chunks: list[tuple[ChunkRow, Embedding]], *, all_ids: Set[str]

@@ -16,13 +16,16 @@ _TOKENS = (
     r"pplx-[A-Za-z0-9_-]{10,}",
     r"npm_[A-Za-z0-9]{10,}",
 )
+_KEY_BEGINS = r"-----BEGIN [A-Z ]*PRIVATE KEY-----"
+_KEY_ENDS = r"-----END [A-Z ]*PRIVATE KEY-----"
+_PRIVATE_KEY = rf"{_KEY_BEGINS}[\s\S]+?{_KEY_ENDS}"
 _PATTERNS = (
     r"\b[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)\b\s*[=:]\s*([\"']?)([^\s\"'\\]+)\1",
     r'"(?:apiKey|token|secret|password|passwd|accessToken|refreshToken)"\s*:\s*"([^"]+)"',
     r"--(?:api[-_]?key|token|secret|password|passwd)\s+([\"']?)([^\s\"']+)\1",
     r"Authorization\s*[:=]\s*Bearer\s+([A-Za-z0-9._\-+=]+)",
     r"\bBearer\s+([A-Za-z0-9._\-+=]{18,})\b",
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]+?-----END [A-Z ]*PRIVATE KEY-----",
+    _PRIVATE_KEY,
     *(rf"\b({token})\b" for token in _TOKENS),
     r"\bbot(\d{6,}:[A-Za-z0-9_-]{20,})\b",
     r"\b(\d{6,}:[A-Za-z0-9_-]{20,})\b",
@@ -38,8 +41,22 @@ def redact(text: str) -> str:
     if not _is_suspicious(text):
         return text
     for pattern in _PATTERNS:
-        text = re.sub(pattern, _masked, text, flags=_FLAGS)  # compiled once, when first used
+        if pattern is _PRIVATE_KEY:
+            text = _without_private_keys(text)
+        else:
+            text = re.sub(pattern, _masked, text, flags=_FLAGS)  # compiled once, when first used
     return text
+
+
+def _without_private_keys(text: str) -> str:
+    """Their rule, by hand: the pattern takes quadratic time where keys begin and never end."""
+    begins, ends = (re.compile(pattern, _FLAGS) for pattern in (_KEY_BEGINS, _KEY_ENDS))
+    kept: list[str] = []
+    done = 0
+    while (begin := begins.search(text, done)) and (end := ends.search(text, begin.end() + 1)):
+        kept += text[done : begin.start()], "***"
+        done = end.end()
+    return "".join((*kept, text[done:]))
 
 
 def _is_suspicious(text: str) -> bool:

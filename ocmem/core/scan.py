@@ -90,12 +90,14 @@ class Scan:
             except FileNotFoundError:
                 self.vanished.add((found.source, found.path))
             except OSError as error:
-                self._note(found, error)
+                self.note(found.source, found.path, error)
             yield source
 
-    def _note(self, found: FoundFile, error: OSError) -> None:
-        self.unreadable.add((found.source, found.path))
-        shown = self.settings.shown(found.location)
+    def note(self, source: Source, path: str, error: OSError) -> None:
+        """A file turned out to be unreadable, at once or on the way."""
+        self.unreadable.add((source, path))
+        places = (each.location for each in self.found.files if each.path == path)
+        shown = self.settings.shown(next(places, path))
         known = {issue.message for issue in self.found.issues}
         if not any(text.startswith(f"{shown} not readable") for text in known):
             self.found.issues.append(Issue(f"{shown} not readable ({files.error_code(error)})"))

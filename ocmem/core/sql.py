@@ -110,9 +110,8 @@ PUT_CHUNK: Final = """
            text = excluded.text, embedding = excluded.embedding, updated_at = excluded.updated_at
 """
 # The unary plus keeps SQLite off the index on `source`, which would read every chunk there is.
-CHUNK_IDS_OF_FILE: Final = "SELECT id FROM chunks WHERE path = :path AND +source = :source"
-CHUNKS_OF_FILE: Final = f"""
-    SELECT {CHUNK_COLUMNS} FROM chunks WHERE path = :path AND +source = :source ORDER BY rowid
+CHUNK_IDS_OF_FILE: Final = """
+    SELECT id FROM chunks WHERE path = :path AND +source = :source ORDER BY rowid
 """
 DELETE_CHUNK: Final = "DELETE FROM chunks WHERE id = :id"
 DELETE_CHUNKS_OF_FILE: Final = "DELETE FROM chunks WHERE path = :path AND +source = :source"

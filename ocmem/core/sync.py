@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ocmem.core import chunk_rows, embedder, freshness, indexer, jobs, sql, substitute
 from ocmem.core.embedder import Embedder, Identity, Notice, Progress, no_notice
 from ocmem.core.embedding import Embedding
-from ocmem.core.indexer import Chunked, Indexer, Read
+from ocmem.core.indexer import Indexer, Read
 from ocmem.core.jobs import Batching
 from ocmem.core.scan import Clock, Scan
 from ocmem.core.store import Connection, derived, open_existing, rows, swap, vectors, writing
@@ -160,7 +160,9 @@ class Sync:
         fts_rowids = FtsRowids(db, {path for _, path in scan.known})
         # First what is gone: that needs no provider, and must not be found while one is down.
         removed = self._remove(db, scan.gone(), fts_rowids)
-        work = self._indexer(db, fts_rowids=fts_rowids, dims=vectors.dims_of(db))
+        together = tuple(sorted({*sources, *meta.sources}))
+        meta = self._noted(db, meta, replace(meta, sources=together))
+        work = self._indexer(db, scan, fts_rowids=fts_rowids, dims=vectors.dims_of(db))
         work.index(_counted(scan.changed(self.clock_ns), scan, self.progress))
         vanished = [key for key in scan.gone() if key not in removed]
         removed += self._remove(db, vanished, fts_rowids)
@@ -169,13 +171,16 @@ class Sync:
                 for file, read_at in scan.restamped:
                     writing.write_stamp(db, file.path, file.hash, file.stamp, stamped_at_ns=read_at)
         dims = vectors.dims_of(db) if db.has_vectors else meta.vector_dims
-        together = tuple(sorted({*sources, *meta.sources}))
-        updated = replace(meta, sources=together, vector_dims=dims)
+        self._noted(db, meta, replace(meta, vector_dims=dims))
+        self.report.removed_paths = [path for _, path in removed]
+        self._finish(db, scan)
+
+    def _noted(self, db: Connection, meta: IndexMeta, updated: IndexMeta) -> IndexMeta:
+        """The fingerprint, changed in the index where it has changed."""
         if updated != replace(meta, sources=tuple(sorted(meta.sources))):
             with db.transaction():
                 rows.write_meta(db, updated)
-        self.report.removed_paths = [path for _, path in removed]
-        self._finish(db, scan)
+        return updated
 
     def _remove(
         self, db: Connection, gone: list[tuple[Source, str]], fts_rowids: FtsRowids
@@ -244,7 +249,7 @@ class Sync:
         is_choice = self._is_forced and bool(self.only)
         sources = freshness.indexed_sources(self.settings, None if is_choice else meta)
         scan = self._scan(live, sources)
-        work = self._indexer(db, mirror=live, fts_rowids=FtsRowids(db, set()), dims=dims)
+        work = self._indexer(db, scan, mirror=live, fts_rowids=FtsRowids(db, set()), dims=dims)
         everything = scan.changed(self.clock_ns, everything=True)
         work.index(_counted(everything, scan, self.progress))
         if work.left:
@@ -292,10 +297,9 @@ class Sync:
             _, _, digest, mtime, size = old[0]
             stamp = Stamp(size, round(mtime * 1e6), 0, 0)
             model = self.identity.model
-            chunks = rows.chunks_of_file(live, path, source)
             file = SourceFile(path, source, stamp, "", digest if is_cut_alike else writing.NO_HASH)
-            work.write([Chunked(file, 0, [chunk_rows.renamed(chunk, model) for chunk in chunks])])
-            self.report.changed_paths.pop()
+            chunks = rows.chunks_of_file(live, path, source)
+            work.carry_over(file, (chunk_rows.renamed(chunk, model) for chunk in chunks))
 
     # --- both ------------------------------------------------------------------------------------
 
@@ -307,6 +311,7 @@ class Sync:
     def _indexer(
         self,
         db: Connection,
+        scan: Scan,
         *,
         fts_rowids: FtsRowids,
         dims: int | None,
@@ -328,6 +333,7 @@ class Sync:
             in_hand=self._in_hand,
             batches=self._batches,
             on_plain=self._before_plain,
+            on_unreadable=scan.note,
         )
 
     def _before_plain(self, count: int) -> None:

@@ -4,7 +4,7 @@ import hashlib
 import json
 from array import array
 from collections.abc import Iterable, Iterator
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 from ocmem.core import utf16
 from ocmem.core.redact import redact
@@ -17,10 +17,28 @@ _ROLES = (b'"user"', b'"assistant"')
 _ESCAPE = b"\\u00"  # a role might be spelled with it
 
 
+def _whole(digits: str) -> float:
+    """JavaScript takes a number of any length, where Python refuses to."""
+    return int(digits) if len(digits) < _LONG_NUMBER else float(digits)
+
+
+def _refused(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_LONG_NUMBER = 300
+_DECODER = json.JSONDecoder(parse_int=_whole, parse_constant=_refused)
+
+
+class Unreadable(OSError):
+    """A transcript that could be opened, and then not be read to its end."""
+
+
 class Transcript:
     """The turns of an open file, up to the length that it had when it was opened.
 
-    It may grow meanwhile: whoever goes through it twice meets the same turns.
+    It may grow meanwhile: whoever goes through it twice meets the same turns. Going through it
+    raises Unreadable where the disk or the network gives up.
     """
 
     def __init__(self, file: BinaryIO, size: int) -> None:
@@ -34,20 +52,32 @@ class Transcript:
 
     def lines(self) -> Iterator[bytes]:
         """The lines as they are; one that is too long to be a turn is empty."""
-        self._file.seek(0)
         self.lines_read = self.lines_skipped = 0
         left = self._size
-        while left > 0 and (line := self._file.readline(min(left, MOST_LINE_BYTES + 1))):
+        self._rewind()
+        while left > 0 and (line := self._line(min(left, MOST_LINE_BYTES + 1))):
             self.lines_read += 1
             left -= len(line)
             if len(line) <= MOST_LINE_BYTES:
                 yield line
                 continue
             while left > 0 and line and not line.endswith(b"\n"):
-                line = self._file.readline(min(left, 1 << 20))
+                line = self._line(min(left, 1 << 20))
                 left -= len(line)
             self.lines_skipped += 1
             yield b""
+
+    def _rewind(self) -> None:
+        try:
+            self._file.seek(0)
+        except OSError as error:
+            raise Unreadable(*error.args) from error
+
+    def _line(self, most: int) -> bytes:
+        try:
+            return self._file.readline(most)
+        except OSError as error:
+            raise Unreadable(*error.args) from error
 
 
 def turns(lines: Iterable[bytes]) -> Iterator[Turn]:
@@ -77,15 +107,21 @@ def content_hash(spoken: Iterable[Turn]) -> str:
     return digest.hexdigest()
 
 
+def record_in(line: bytes) -> dict[str, Any]:
+    """The object that a line holds; what is torn or odd holds nothing."""
+    try:
+        record = _DECODER.decode(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
 def _message(line: bytes) -> dict[str, Any] | None:
     # Most of a transcript is what tools said: megabytes that need not be parsed.
     if not any(role in line for role in _ROLES) and _ESCAPE not in line:
         return None
-    try:
-        record = json.loads(line.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        return None
-    message = record.get("message") if isinstance(record, dict) else None
+    record = record_in(line)
+    message = record.get("message")
     if not isinstance(message, dict) or record.get("type") != "message":
         return None
     role = message.get("role")

@@ -1,14 +1,13 @@
 """How large a session's context is, by its transcript. Line by line: a transcript may be huge."""
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from ocmem.core import jsjson, session_files, utf16
 from ocmem.core.tokens import TokenCounter
-from ocmem.core.transcript import Transcript
+from ocmem.core.transcript import Transcript, record_in
 
 Source = Literal["transcript-usage", "transcript-tiktoken", "transcript-estimate"]
 Record = dict[str, Any]
@@ -56,7 +55,7 @@ def context_size(file: Path, counter_for: Callable[[str | None], TokenCounter]) 
 
 def _findings(transcript: Transcript) -> Findings:
     found = Findings()
-    for at, record in enumerate(_records(transcript)):
+    for at, record in enumerate(map(record_in, transcript.lines())):
         if record.get("type") == "compaction":
             found.compactions += 1
             found.usage = None
@@ -100,7 +99,7 @@ def _counted(transcript: Transcript, found: Findings, counter: TokenCounter) -> 
     """The context of the next turn: the last summary, what it kept, and all that came since."""
     total = compactions = 0
     is_kept = found.compactions == 0
-    for record in _records(transcript):
+    for record in map(record_in, transcript.lines()):
         if record.get("type") == "compaction":
             compactions += 1
             if compactions == found.compactions:
@@ -161,17 +160,6 @@ def _size(text: str | None, counter: TokenCounter, *, more_chars: int = 0) -> in
         return -(-(utf16.length(text) + more_chars) // 4)
     pieces = utf16.pieces(text, _PIECE_UNITS)
     return sum(counter.count(utf16.well_formed(piece)) for piece in pieces) + more_chars // 4
-
-
-def _records(transcript: Transcript) -> Iterator[Record]:
-    """The objects in it; what is torn or odd is left out."""
-    for line in transcript.lines():
-        try:
-            record = json.loads(line.decode("utf-8", "replace"))
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(record, dict):
-            yield record
 
 
 def _text(value: object) -> str | None:

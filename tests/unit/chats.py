@@ -5,8 +5,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ocmem.model import Source
+from ocmem.settings import Overrides, Settings
 from tests.unit.place import Place
 
+MANY = 450  # turns that make more text than one of the `small_transactions` takes
 OPTED_IN: dict[str, Any] = {
     "sources": ["memory", "sessions"],
     "experimental": {"sessionMemory": True},
@@ -39,6 +42,10 @@ class Chats(Place):
         with path.open("a") as file:
             file.write(begins + "".join(map(line, turns)))
         return path
+
+    def asking_for(self, *sources: Source) -> Settings:
+        """The settings with `--source` for once."""
+        return self.settings_of(Overrides(sources=sources))
 
     def lines_of(self, name: str) -> list[tuple[int, int]]:
         """The lines that the chunks of a transcript span."""

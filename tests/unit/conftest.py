@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from ocmem.core import indexer
 from tests.fake_provider import FakeProvider
 from tests.unit.backfill import Backfill
 from tests.unit.place import NOTES, Place
@@ -24,6 +25,12 @@ def place(tmp_path: Path) -> Place:
 def call(place: Place) -> Caller:
     place.write(one="alpha beta\n\n", two="gamma\nalpha\n")
     return Caller(place)
+
+
+@pytest.fixture
+def small_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is large comes in parts, also where little is large."""
+    monkeypatch.setattr(indexer, "_WINDOW_BYTES", 400_000)
 
 
 @pytest.fixture

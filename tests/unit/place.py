@@ -75,8 +75,11 @@ class Place:
 
     @property
     def settings(self) -> Settings:
+        return self.settings_of(Overrides())
+
+    def settings_of(self, overrides: Overrides) -> Settings:
         return resolve(
-            Overrides(),
+            overrides,
             {
                 "HOME": str(self.root),
                 "OPENCLAW_CONFIG_PATH": str(self.config),

@@ -5,10 +5,10 @@ import stat
 
 import pytest
 
-from ocmem.core import batch
+from ocmem.core import batch, indexer
 from tests.fake_provider import FakeProvider
 from tests.unit.backfill import SERVICES, Backfill, Killed
-from tests.unit.place import NOTES
+from tests.unit.place import NOTES, ids_in_step
 
 TEXTS = sorted(NOTES.values())
 
@@ -300,3 +300,26 @@ def test_a_broken_list_is_put_aside(backfill: Backfill, text: str) -> None:
     assert "could not be read and was kept as ~/" in backfill.notices[0]
     (aside,) = backfill.ledger.parent.glob("*.jobs.json.broken-*")
     assert aside.read_text() == text
+
+
+def test_a_note_too_large_for_one_transaction_waits_for_all_its_parts(
+    backfill: Backfill, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indexer, "_WINDOW_BYTES", 4000)
+    monkeypatch.setattr(indexer, "_JOB_WINDOW_BYTES", 4000)
+    backfill.configure(batch={"wait": False})
+    while backfill.run().pending is not None:
+        pass
+    backfill.write(large="".join(f"turn{n} {'lorem ' * 200}\n\n" for n in range(12)))
+
+    reports = [backfill.run()]
+    while reports[-1].pending is not None:
+        assert [h for path, _, h in backfill.rows()["files"] if "large" in path] in ([], [""])
+        reports.append(backfill.run())
+
+    assert len(reports) > 2
+    assert reports[-1].changed_paths == ["memory/large.md"]
+    assert [report.changed for report in reports[:-1]] == [0] * (len(reports) - 1)
+    assert backfill.in_plain_requests() == []
+    assert len(backfill.in_jobs()) == len(set(backfill.in_jobs()))
+    assert ids_in_step(backfill.rows())

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ocmem.core.redact import _FLAGS, _PATTERNS, _masked, redact, redact_known
+from ocmem.core.redact import (
+    _FLAGS,
+    _PATTERNS,
+    _PRIVATE_KEY,
+    _masked,
+    _without_private_keys,
+    redact,
+    redact_known,
+)
 
 LONG = "abcdefghijklmnop1234"
 MEASURED = [
@@ -108,3 +116,35 @@ def test_no_rule_is_passed_over_for_the_sake_of_speed(before: str, secret: str) 
         by_every_rule = re.sub(pattern, _masked, by_every_rule, flags=_FLAGS)
 
     assert redact(before + secret) == by_every_rule
+
+
+blocks = st.lists(
+    st.sampled_from(
+        [
+            "-----",
+            "BEGIN ",
+            "BEGIN PRIVATE KEY-----",
+            "-----BEGIN PRIVATE KEY-----",
+            "-----begin rsa private key-----",
+            "END PRIVATE KEY-----",
+            "-----END EC PRIVATE KEY-----",
+            "MIIE\n",
+            " ",
+        ]
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(parts=blocks)
+def test_private_keys_end_where_the_rule_says_however_they_overlap(parts: list[str]) -> None:
+    text = "".join(parts)
+
+    assert _without_private_keys(text) == re.sub(_PRIVATE_KEY, "***", text, flags=_FLAGS)
+
+
+def test_keys_that_begin_and_never_end_are_looked_at_once() -> None:
+    begun = "-----BEGIN PRIVATE KEY-----" * 40_000  # a megabyte; as one pattern, minutes
+
+    assert redact(begun) == begun

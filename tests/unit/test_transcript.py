@@ -84,10 +84,18 @@ def test_a_transcript_without_usable_text_has_the_hash_of_a_newline() -> None:
         said("user", [{"type": "image", "text": "x"}, {"type": "text", "text": 5}]),
         said("user", [{"type": "text", "text": "\ufeff\n"}]),
         said("user", "x", kind="Message"),
+        said("user", "x").replace(b"{", b'{"n":NaN,', 1),
+        said("user", "x").replace(b"{", b'{"n":-Infinity,', 1),
     ],
 )
 def test_what_is_no_spoken_turn_is_passed_over(line: bytes) -> None:
     assert flatten([line, said("user", "heard")]) == ("User: heard", [2])
+
+
+def test_a_number_of_any_length_is_a_number() -> None:
+    line = said("user", "x").replace(b"{", b'{"n":' + b"9" * 5000 + b",", 1)
+
+    assert flatten([line])[0] == "User: x"
 
 
 def test_invalid_bytes_become_replacement_characters() -> None:

@@ -12,14 +12,12 @@ from ocmem.core import chunk_rows, embedder, files, freshness
 from ocmem.core.store import Connection
 from ocmem.errors import EmbedderError
 from ocmem.model import Vector
-from tests.unit.chats import OPTED_IN, Chats, line, long_turns
+from tests.unit.chats import MANY, OPTED_IN, Chats, line, long_turns
 from tests.unit.place import Words, ids_in_step
-
-MANY = 4500  # turns that make more text than one transaction takes
 
 
 @pytest.fixture
-def chats(tmp_path: Path) -> Chats:
+def chats(tmp_path: Path, small_transactions: None) -> Chats:
     return Chats(tmp_path)
 
 
@@ -147,7 +145,7 @@ def test_a_large_transcript_goes_on_where_a_run_ended(chats: Chats) -> None:
     chats.write(note="a vector to begin with")
     chats.index()
     chats.say("large", *long_turns(MANY))
-    chats.embedder = Failing(4000)
+    chats.embedder = Failing(400)
 
     with pytest.raises(EmbedderError, match="no more"):
         chats.index()
@@ -156,7 +154,7 @@ def test_a_large_transcript_goes_on_where_a_run_ended(chats: Chats) -> None:
     chats.embedder = Words()
     chats.index()
 
-    assert 1000 < len(begun) < len(stored_ids(chats, "large"))
+    assert 100 < len(begun) < len(stored_ids(chats, "large"))
     assert len(chats.embedder.asked) == len(expected_ids(chats, "large") - begun)
     assert stored_ids(chats, "large") == expected_ids(chats, "large")
     assert not is_dirty(chats)

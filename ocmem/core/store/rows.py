@@ -3,16 +3,17 @@
 import contextlib
 import json
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ocmem.core import embedding, jsjson, sql
 from ocmem.core.embedding import Embedding
 from ocmem.core.store.connection import Connection, Row
-from ocmem.errors import IndexDamaged
+from ocmem.errors import IndexDamaged, IndexMoved
 from ocmem.model import ChunkRow, FileRow, IndexMeta, Source, Stamp
 
 _HASHES_PER_READ = 400
+_CHUNKS_PER_READ = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +136,18 @@ def chunks_by_id(db: Connection, ids: Iterable[str]) -> dict[str, ChunkRow]:
     return {row[0]: chunk_row(row) for row in found}
 
 
-def chunks_of_file(db: Connection, path: str, source: str) -> list[ChunkRow]:
-    found = db.rows(sql.CHUNKS_OF_FILE, {"path": path, "source": source})
-    return [chunk_row(row) for row in found]
+def chunks_of_file(db: Connection, path: str, source: str) -> Iterator[ChunkRow]:
+    """What the index holds of a file, in its order; there may be too much to hold at once.
+
+    Raises IndexMoved if another program takes some of it away meanwhile.
+    """
+    ids = [id for (id,) in db.rows(sql.CHUNK_IDS_OF_FILE, {"path": path, "source": source})]
+    for at in range(0, len(ids), _CHUNKS_PER_READ):
+        some = ids[at : at + _CHUNKS_PER_READ]
+        found = chunks_by_id(db, some)
+        if len(found) < len(some):
+            raise IndexMoved(f"{db.path} was changed by another program", hint="try again")
+        yield from (found[id] for id in some)
 
 
 def chunk_row(row: Row) -> ChunkRow:
