@@ -7,11 +7,11 @@ import time
 from dataclasses import dataclass, field
 from itertools import islice
 
+from ocmem.backends.answer import Answer
 from ocmem.core import chunk_rows, embedder, freshness, indexer, jobs, lock, sql, substitute, utf16
 from ocmem.core.embedder import Embedder, Notice, Progress, no_notice
 from ocmem.core.indexer import Log
 from ocmem.core.jobs import Batching
-from ocmem.core.merge import Evidence, Yardstick
 from ocmem.core.scan import Clock
 from ocmem.core.search import Mode, Searcher, Wanted
 from ocmem.core.store import Connection, open_existing, rows, vectors, writing
@@ -25,7 +25,7 @@ from ocmem.errors import (
     IndexUnavailable,
     OutOfTime,
 )
-from ocmem.model import Hit, Source, SourceFile, SyncReport, Vector
+from ocmem.model import Source, SourceFile, SyncReport, Vector
 from ocmem.settings import Settings
 from ocmem.settings.address import shown_url
 
@@ -33,24 +33,6 @@ SYNC_BEFORE_SEARCH_S = 5.0
 CHUNKS_BEFORE_SEARCH = 50
 SLOW_PROVIDER_REST_MS = 600_000  # what is paid for and not waited for is not asked for at once
 _FIRST_INDEX_WAIT_S = 600.0
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The hits, and everything a person should know about how they were found."""
-
-    hits: list[Hit]
-    ranker: str
-    mode: Mode
-    degraded: str | None = None
-    stale: bool = False
-    warnings: tuple[str, ...] = ()
-    why_empty: str | None = None
-    advice: str | None = None  # what to try then, in words of `ocmem search`
-    hint: str | None = None
-    failure: EmbedderError | None = None  # the provider was asked, and could not answer
-    yardstick: Yardstick | None = None  # with `evidence`, where hits are to be compared
-    evidence: tuple[Evidence, ...] = ()  # one for each hit
 
 
 @dataclass(slots=True)

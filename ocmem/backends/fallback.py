@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from ocmem.backends.builtin import Answer
+from ocmem.backends.answer import Answer
 from ocmem.errors import EmbedderError
 from ocmem.settings import Settings
 
@@ -36,6 +36,8 @@ def answered(
 
 def remarks(answer: Answer, settings: Settings) -> Iterator[str]:
     yield from answer.warnings
+    if answer.backend != "builtin":
+        return
     fallback = settings.provider.fallback
     if fallback is not None and not settings.provider.missing:
         yield f"using {settings.provider.id} in place of {fallback.origin}: {fallback.reason}"

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ocmem.backends.builtin import Answer
+from ocmem.backends.answer import Answer
 from ocmem.core.merge import rescored
 from ocmem.model import Hit
 from ocmem.settings import Settings

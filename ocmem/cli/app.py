@@ -9,6 +9,7 @@ import typer
 from ocmem import __version__
 from ocmem.cli.choices import (
     Access,
+    Backend,
     Citations,
     ConfigPart,
     ProviderName,
@@ -87,6 +88,7 @@ def search(
         str | None,
         typer.Option(metavar="<lambda|off>", help="Variety of results, 0 to 1, for once."),
     ] = None,
+    backend: Annotated[Backend | None, typer.Option(help="Who answers, for once.")] = None,
     provider: Annotated[
         ProviderName | None, typer.Option(help="Embedding provider, for once.")
     ] = None,
@@ -120,6 +122,7 @@ def search(
         explain=explain,
         decay=decay,
         mmr=mmr,
+        backend=backend,
         provider=provider,
         sources=cast(tuple[Source, ...], tuple(source or ())),
         syncs=not no_sync,

@@ -25,6 +25,11 @@ class SourceName(StrEnum):
     sessions = "sessions"
 
 
+class Backend(StrEnum):
+    builtin = "builtin"
+    qmd = "qmd"
+
+
 class Access(StrEnum):
     rw = "rw"
     ro = "ro"

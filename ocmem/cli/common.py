@@ -25,6 +25,7 @@ _PROGRESS_AFTER_S = 0.4
 def overrides(
     given: Given,
     *,
+    backend: str | None = None,
     provider: str | None = None,
     sources: tuple[Source, ...] = (),
     failure: str | None = None,
@@ -49,6 +50,7 @@ def overrides(
         config=given.get("config"),
         profile=profile,
         is_dev=bool(given.get("dev")),
+        backend=backend,
         provider=provider,
         sources=sources,
         offline=bool(given.get("offline")),
@@ -82,6 +84,8 @@ def _resolved(chosen: Overrides, found: Documents | None = None) -> Settings:
     _check_folder(resolved)
     if "sessions" in chosen.sources and resolved.is_folder:
         raise UsageError("--source sessions: a folder of notes has no transcripts")
+    if chosen.backend == "qmd" and resolved.is_folder:
+        raise UsageError("--backend qmd: a folder of notes has only the built-in index")
     for text in resolved.warnings:
         warn(text)
     return resolved
@@ -101,6 +105,15 @@ def fallback(settings: Settings, given: Given, error: EmbedderError, **options: 
     if second.provider.missing is not None:
         raise EmbedderError(second.provider.missing, hint=error.hint)
     return second
+
+
+def qmd_collections(settings: Settings) -> Mapping[str, Path] | None:
+    """The folders of QMD's collections; None where the built-in index is in use."""
+    if not settings.uses_qmd:
+        return None
+    from ocmem.backends.qmd.front import collections
+
+    return collections(settings)
 
 
 def tell_switch(settings: Settings, error: EmbedderError) -> None:

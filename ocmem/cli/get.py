@@ -20,7 +20,15 @@ def run(path: str, *, start: int | None, lines: int | None, as_json: bool, given
             raise UsageError(f"not a range of lines: L{start}-L{last}")
         lines = last - start + 1
     settings = common.one_agent(given)
-    excerpt = reader.read_lines(settings, path, start=start, count=lines)
+    collections = common.qmd_collections(settings)
+    excerpt = reader.read_lines(
+        settings,
+        path,
+        start=start,
+        count=lines,
+        collections=collections,
+        whole_workspace=collections is not None,
+    )
     if start is not None and start > excerpt.total_lines:
         common.warn(f"{excerpt.path} has only {excerpt.total_lines} lines")
     elif excerpt.is_transcript and not excerpt.text:

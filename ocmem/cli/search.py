@@ -6,10 +6,12 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 from ocmem.backends import fallback
-from ocmem.backends.builtin import Answer, BuiltinBackend
+from ocmem.backends.answer import Answer
+from ocmem.backends.builtin import BuiltinBackend
 from ocmem.cli import answers, common, wire
 from ocmem.cli.answers import AgentHit, Answered
 from ocmem.cli.common import Given
@@ -18,6 +20,9 @@ from ocmem.core.search import Wanted
 from ocmem.errors import OcmemError, UsageError
 from ocmem.model import Source
 from ocmem.settings import Settings
+
+if TYPE_CHECKING:  # QMD is for those who have set it up
+    from ocmem.backends.qmd.front import Front
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +39,19 @@ class Typed:
     decay: str | None
     mmr: str | None
     provider: str | None
+    backend: str | None
     sources: tuple[Source, ...]
     syncs: bool
     citations: str | None
     session_key: str | None
     all_agents: bool
     compares: bool = False  # with what other agents answer
+
+    @property
+    def asks_builtin(self) -> bool:
+        """Whether an option speaks of what only the built-in index has."""
+        of_ranking = (self.ranker, self.decay, self.mmr, self.provider)
+        return self.strict or self.explain or any(each is not None for each in of_ranking)
 
 
 def run(typed: Typed, given: Given) -> int:
@@ -53,7 +65,7 @@ def run(typed: Typed, given: Given) -> int:
     answered = [_answered(typed, given, settings, alone=alone) for settings in agents]
     enabled = [each.settings for each in answered if each.answer is not None]
     has_failed = any(each.error is not None for each in answered)
-    most = max((_wanted(typed, each).max_results for each in enabled), default=0)
+    most = max((_most(typed, each.settings) for each in answered if each.answer), default=0)
     results = answers.merged(answered)[:most]
     if not results:
         for each in answered:
@@ -83,7 +95,12 @@ def _agents(typed: Typed, given: Given) -> Iterator[Settings]:
 def _options(typed: Typed) -> dict[str, Any]:
     # Keywords can be asked of any index: `none` needs none of its own.
     provider = None if typed.provider == "none" else typed.provider
-    return {"provider": provider, "sources": typed.sources}
+    backend = typed.backend
+    if typed.asks_builtin:
+        if backend == "qmd":
+            raise UsageError("--backend qmd goes without the options of the built-in index")
+        backend = "builtin"
+    return {"provider": provider, "sources": typed.sources, "backend": backend}
 
 
 def _answered(typed: Typed, given: Given, settings: Settings, *, alone: bool) -> Answered:
@@ -91,9 +108,10 @@ def _answered(typed: Typed, given: Given, settings: Settings, *, alone: bool) ->
         print("Memory search disabled.", file=sys.stderr)
         return Answered(settings, None)
     try:
+        ask = partial(_ask, typed, given, _front(settings))
         settings, answer = fallback.answered(
             settings,
-            lambda chosen: _ask(typed, given, chosen),
+            ask,
             lambda first, error: common.fallback(first, given, error, **_options(typed)),
         )
     except OcmemError as error:
@@ -108,7 +126,36 @@ def _answered(typed: Typed, given: Given, settings: Settings, *, alone: bool) ->
     return Answered(settings, answer)
 
 
-def _ask(typed: Typed, given: Given, settings: Settings) -> Answer:
+def _front(settings: Settings) -> "Front | None":
+    if not settings.uses_qmd:
+        return None
+    from ocmem.backends.qmd.front import front
+
+    return front(settings)
+
+
+def _ask(typed: Typed, given: Given, front: "Front | None", settings: Settings) -> Answer:
+    ask_builtin = partial(_ask_builtin, typed, given, settings)
+    if front is None:
+        return ask_builtin()
+    from ocmem.backends.qmd.front import Question
+
+    _check(typed)
+    question = Question(
+        query=common.typed(typed.query or ""),
+        max_results=typed.max_results,
+        min_score=settings.search.query.own_min_score
+        if typed.min_score is None
+        else typed.min_score,
+        sources=typed.sources,
+        session_key=typed.session_key,
+        is_owner=True,
+        syncs=typed.syncs and settings.search.syncs_on_search,
+    )
+    return front.answer(question, ask_builtin)
+
+
+def _ask_builtin(typed: Typed, given: Given, settings: Settings) -> Answer:
     wanted = _wanted(typed, settings)
     progress = common.ProgressLine(is_quiet=bool(given.get("quiet")))
     try:
@@ -135,12 +182,25 @@ def _show(
     print((common.harmless(written) if is_tty else written) or "No matches.")
 
 
-def _wanted(typed: Typed, settings: Settings) -> Wanted:
-    query = settings.search.query
+def _most(typed: Typed, settings: Settings) -> int:
+    """How many results there may be."""
+    if not settings.uses_qmd:
+        return _wanted(typed, settings).max_results
+    return typed.max_results or max(
+        settings.qmd.limits.max_results, settings.search.query.max_results
+    )
+
+
+def _check(typed: Typed) -> None:
     if typed.max_results is not None and typed.max_results < 1:
         raise UsageError("--max-results must be 1 or more")
     if typed.min_score is not None and not math.isfinite(typed.min_score):
         raise UsageError("--min-score must be a number")
+
+
+def _wanted(typed: Typed, settings: Settings) -> Wanted:
+    _check(typed)
+    query = settings.search.query
     chosen = typed.ranker or query.ranker
     ranker: Literal["openclaw", "fused"] = "fused"
     if chosen == "openclaw" or typed.strict or (chosen == "auto" and settings.shares_index):

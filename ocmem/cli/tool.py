@@ -17,7 +17,7 @@ from ocmem.tools.parameters import Parameters
 from ocmem.tools.reply import Reply
 
 if TYPE_CHECKING:
-    from ocmem.backends.builtin import Answer
+    from ocmem.backends.answer import Answer
     from ocmem.core.search import Wanted
 
 _MOST_BYTES = 1_000_000

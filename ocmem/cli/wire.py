@@ -39,18 +39,22 @@ def answer(
 def _how(answered: "Answered") -> dict[str, Any]:
     """How an answer came about."""
     settings, found = answered.settings, answered.answer
-    fields: dict[str, Any] = {
-        "provider": settings.provider.id,
-        "model": shown_url(settings.provider.model),
-        "backend": "builtin",
-    }
     if answered.error is not None:
         return {"error": answered.error}
+    backend = settings.backend if found is None else found.backend
+    fields: dict[str, Any] = {
+        "provider": settings.provider.id if backend == "builtin" else backend,
+        "model": shown_url(settings.provider.model) if backend == "builtin" else backend,
+        "backend": backend,
+    }
     if found is None:
         return {**fields, "disabled": True}
     fields |= {"ranker": found.ranker, "mode": found.mode}
-    if settings.provider.fallback is not None:
-        fields["fallback"] = fallback(settings.provider.fallback)
+    used = settings.provider.fallback if backend == "builtin" else None
+    if found.instead_of is not None:
+        fields["fallback"] = fallback(found.instead_of)
+    elif used is not None:
+        fields["fallback"] = fallback(used)
     if found.degraded:
         fields["degraded"] = found.degraded
     if found.stale:

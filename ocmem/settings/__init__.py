@@ -2,10 +2,10 @@
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ocmem.settings import document, paths, provider, schema, validate
 from ocmem.settings.agents import Documents
@@ -63,6 +63,10 @@ class Settings:
     layers: tuple[Layer, ...] = field(repr=False)
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()  # worth knowing only for those who look at the settings
+
+    @property
+    def uses_qmd(self) -> bool:
+        return self.backend == "qmd"
 
     @property
     def index_command(self) -> str:
@@ -184,8 +188,6 @@ def resolve(
     if not is_folder and not shares:
         index_path = _beside(index_path, "ocmem")
     memory = found.merged.get("memory") or {}
-    if memory.get("backend") == "qmd":
-        warnings = [*warnings, "memory.backend: QMD is not driven yet; the built-in index answers"]
     return Settings(
         agent_id=agent,
         home=found.home,
@@ -207,7 +209,7 @@ def resolve(
             *(word for name in added for word in ("--source", name)),
         ),
         citations=memory.get("citations") or "auto",
-        backend=memory.get("backend") or "builtin",
+        backend="builtin" if is_folder else _backend(memory, overrides),
         offline=overrides.offline,
         env=found.variables,
         config=found.config,
@@ -216,6 +218,15 @@ def resolve(
         warnings=tuple(warnings),
         notes=tuple(validate.notes(found.config)),
     )
+
+
+def _backend(memory: Mapping[str, Any], overrides: Overrides) -> str:
+    """The one that answers; what QMD knows nothing about is asked of the built-in index."""
+    exports = (memory.get("qmd") or {}).get("sessions") or {}
+    lacks_sessions = "sessions" in overrides.sources and not exports.get("enabled")
+    if overrides.backend is None and (overrides.provider is not None or lacks_sessions):
+        return "builtin"
+    return overrides.backend or memory.get("backend") or "builtin"
 
 
 def _owner_of(workspace: str | None, found: Documents) -> str | None:

@@ -15,6 +15,7 @@ class Overrides:
     config: str | None = None
     profile: str | None = None
     is_dev: bool = False  # the profile was asked for as `--dev`
+    backend: str | None = None
     provider: str | None = None
     sources: tuple[Source, ...] = ()
     offline: bool = False

@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any, NoReturn, Protocol
 
 from ocmem.backends import fallback
-from ocmem.backends.builtin import Answer, BuiltinBackend
+from ocmem.backends.answer import Answer
+from ocmem.backends.builtin import BuiltinBackend
 from ocmem.backends.fallback import Second
 from ocmem.core import citation, embedder, utf16
 from ocmem.core.search import Wanted

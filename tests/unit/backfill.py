@@ -6,7 +6,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ocmem.backends.builtin import Answer, BuiltinBackend
+from ocmem.backends.answer import Answer
+from ocmem.backends.builtin import BuiltinBackend
 from ocmem.core import embedder, jobs
 from ocmem.core.jobs import Batching, JobService, Time
 from ocmem.core.search import Wanted

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from ocmem.backends.builtin import Answer, BuiltinBackend
+from ocmem.backends.answer import Answer
+from ocmem.backends.builtin import BuiltinBackend
 from ocmem.core.search import Wanted
 from ocmem.model import Hit, Vector
 from tests.unit.place import Place, Words

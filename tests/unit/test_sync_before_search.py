@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ocmem.backends import builtin
-from ocmem.backends.builtin import Answer
+from ocmem.backends.answer import Answer
 from ocmem.core import lock
 from ocmem.errors import EmbedderError
 from ocmem.model import Vector

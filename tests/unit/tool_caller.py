@@ -1,6 +1,7 @@
 """The tool `memory_search`, called as an agent would."""
 
-from ocmem.backends.builtin import Answer, BuiltinBackend
+from ocmem.backends.answer import Answer
+from ocmem.backends.builtin import BuiltinBackend
 from ocmem.core.search import Wanted
 from ocmem.settings import Settings
 from ocmem.tools.memory_search import memory_search

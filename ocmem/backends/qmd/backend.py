@@ -31,6 +31,7 @@ from ocmem.settings import Settings
 from ocmem.settings.qmd import QmdSettings
 
 _ENSURE_WAIT_S = 2.0  # a search does not wait longer for another run to make the collections
+SLOW_REST_MS = 600_000  # what takes too long for a search is not tried at each of them
 _NO_VECTORS = "need embeddings"
 
 
@@ -104,6 +105,7 @@ class QmdBackend:
                     known,
                     updated_at_ms=updated_at_ms,
                     embedded_at_ms=embedded_at_ms,
+                    gave_up_at_ms=None,
                     failure=None,
                     embed_failure=embedding.failure,
                 )
@@ -143,6 +145,35 @@ class QmdBackend:
             raise QmdError(str(error), cause="locked", hint=error.hint) from error
         self._memory.forget()
         return found
+
+    def refresh(self, *, patience_ms: int) -> bool:
+        """Let QMD look at its files within that time; False while a slow one is left alone.
+
+        Raises IndexBusy if another run is at it.
+        """
+        now_ms = self.clock_ms()
+        self._memory.check_rest(now_ms)
+        gave_up_ago_ms = self._age_ms(self._memory.state().gave_up_at_ms)
+        if gave_up_ago_ms is not None and gave_up_ago_ms < SLOW_REST_MS:
+            return False
+        quick = replace(self.qmd.update, update_timeout_ms=patience_ms)
+        command = Qmd(replace(self.qmd, update=quick), self._command.env)
+        with lock.writing(self.qmd.database, wait_s=0, command="search"):
+            try:
+                command.update()
+            except QmdError as error:
+                if error.cause == "timeout":
+                    self._memory.keep(replace(self._memory.state(), gave_up_at_ms=now_ms))
+                    return False
+                self._memory.remember(error, now_ms)
+                raise
+            self._memory.keep(replace(self._memory.state(), updated_at_ms=now_ms))
+        return True
+
+    @property
+    def updated_at_ms(self) -> int | None:
+        """When ocmem last had QMD look at its files."""
+        return self._memory.state().updated_at_ms
 
     def retry(self) -> None:
         """Let the next search ask QMD again, however it failed before."""

@@ -1,0 +1,123 @@
+"""Questions to QMD as the commands ask them; where it cannot answer, the built-in index does."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ocmem.backends.answer import Answer
+from ocmem.backends.qmd import staleness
+from ocmem.backends.qmd.backend import Found, QmdBackend
+from ocmem.backends.qmd.collections import wanted
+from ocmem.core import scope
+from ocmem.core.search import Mode
+from ocmem.errors import IndexUnavailable, OcmemError, QmdError
+from ocmem.model import Source
+from ocmem.settings import Fallback, Settings
+
+NAME = "qmd"
+_MODES: dict[str, Mode] = {"search": "fts-only", "vsearch": "vector", "query": "hybrid"}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked; None leaves a thing to QMD's own settings.
+
+    `is_owner`: somebody at a shell, whom no rule about chats is meant for. `keeps_header`: the
+    snippets as the reference shows them.
+    """
+
+    query: str
+    max_results: int | None = None
+    min_score: float | None = None
+    sources: tuple[Source, ...] = ()
+    session_key: str | None = None
+    is_owner: bool = False
+    keeps_header: bool = False
+    syncs: bool = True
+
+
+@dataclass(slots=True)
+class Front:
+    """One run's dealings with an agent's QMD: what failed once is not asked again."""
+
+    backend: QmdBackend
+    trouble: OcmemError | None = field(default=None, init=False)
+
+    @property
+    def settings(self) -> Settings:
+        return self.backend.settings
+
+    def answer(self, question: Question, ask_builtin: Callable[[], Answer]) -> Answer:
+        """QMD's answer, or the built-in index's with the reason for it."""
+        refused = self._refusal(question)
+        if refused is not None:
+            return refused
+        if self.trouble is None:
+            try:
+                return self._ask(question)
+            except (QmdError, IndexUnavailable) as error:
+                self.trouble = error
+        return stood_in(ask_builtin(), self.trouble)
+
+    def _ask(self, question: Question) -> Answer:
+        behind = self._catch_up(question)
+        found = self.backend.search(
+            question.query,
+            max_results=question.max_results,
+            min_score=question.min_score or 0.0,
+            sources=question.sources or None,
+            keeps_header=question.keeps_header,
+        )
+        most = self.backend.qmd.limits.max_results
+        told = [behind] if behind else []
+        if question.is_owner and (question.max_results or 0) > most:
+            told.append(f"memory.qmd.limits.maxResults allows {most} results")
+        warnings = (*told, *found.warnings)
+        return self._answer(found, stale=behind is not None, warnings=warnings)
+
+    def _catch_up(self, question: Question) -> str | None:
+        """A warning if QMD's index is and stays behind."""
+        if not staleness.is_stale(self.backend):
+            return None
+        if not question.syncs:
+            return f"files changed since QMD looked; run: {self.settings.index_command}"
+        return staleness.catch_up(self.backend)
+
+    def _answer(self, found: Found, *, stale: bool, warnings: tuple[str, ...]) -> Answer:
+        return Answer(
+            hits=found.hits,
+            ranker=NAME,
+            mode=_MODES[self.backend.qmd.mode],
+            stale=stale,
+            warnings=warnings,
+            why_empty=found.why_empty,
+            backend=NAME,
+        )
+
+    def _refusal(self, question: Question) -> Answer | None:
+        """The empty answer for a chat that may not search; QMD is not even asked."""
+        rules = scope.parse(self.backend.qmd.scope)
+        if scope.admits(rules, question.session_key, is_owner=question.is_owner):
+            return None
+        chat = question.session_key or "a call without a session key"
+        told = f"memory.qmd.scope does not let {chat} search"
+        return self._answer(Found([], why_empty=told), stale=False, warnings=())
+
+
+def stood_in(answer: Answer, trouble: OcmemError) -> Answer:
+    """The answer of the built-in index, and why it is not QMD's."""
+    return replace(
+        answer,
+        instead_of=Fallback(NAME, str(trouble)),
+        warnings=(f"{trouble}; the built-in index answers instead", *answer.warnings),
+        hint=answer.hint or trouble.hint,
+    )
+
+
+def collections(settings: Settings) -> dict[str, Path]:
+    """The folders that `qmd/<collection>/<path>` may lead into."""
+    return {each.name: each.root for each in wanted(settings.qmd).collections}
+
+
+def front(settings: Settings, env: Mapping[str, str] | None = None) -> Front:
+    return Front(QmdBackend(settings, env=env))
