@@ -137,6 +137,7 @@ def search(
 def index(
     ctx: typer.Context,
     force: Annotated[bool, typer.Option("--force", help="Build the whole index anew.")] = False,
+    backend: Annotated[Backend | None, typer.Option(help="Whose index, for once.")] = None,
     provider: Annotated[
         ProviderName | None,
         typer.Option(help="The index that searches with this --provider use."),
@@ -178,15 +179,16 @@ def index(
         )
     from ocmem.cli import index as command
 
-    return command.run(
+    typed = command.Typed(
         force=force,
         waits=not no_wait,
+        backend=backend,
         provider=provider,
         sources=sources,
         batch=batch,
         as_json=json,
-        given=ctx.obj,
     )
+    return command.run(typed, ctx.obj)
 
 
 @_command

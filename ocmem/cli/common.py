@@ -107,15 +107,6 @@ def fallback(settings: Settings, given: Given, error: EmbedderError, **options: 
     return second
 
 
-def qmd_collections(settings: Settings) -> Mapping[str, Path] | None:
-    """The folders of QMD's collections; None where the built-in index is in use."""
-    if not settings.uses_qmd:
-        return None
-    from ocmem.backends.qmd.front import collections
-
-    return collections(settings)
-
-
 def tell_switch(settings: Settings, error: EmbedderError) -> None:
     """That another provider goes on, and why."""
     warn(str(error))

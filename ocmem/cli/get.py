@@ -2,6 +2,7 @@
 
 import sys
 
+from ocmem.backends.roots import qmd_roots
 from ocmem.cli import common, wire
 from ocmem.cli.common import Given
 from ocmem.core import citation, reader
@@ -20,7 +21,7 @@ def run(path: str, *, start: int | None, lines: int | None, as_json: bool, given
             raise UsageError(f"not a range of lines: L{start}-L{last}")
         lines = last - start + 1
     settings = common.one_agent(given)
-    collections = common.qmd_collections(settings)
+    collections = qmd_roots(settings)
     excerpt = reader.read_lines(
         settings,
         path,

@@ -2,7 +2,9 @@
 
 import math
 import sys
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from ocmem.backends.builtin import BuiltinBackend
 from ocmem.cli import common, wire
@@ -15,87 +17,108 @@ from ocmem.model import Pending, Source, SyncReport
 from ocmem.settings import Settings
 from ocmem.settings.address import shown_url
 
+Entry = dict[str, Any]
 
-def run(
-    *,
-    force: bool,
-    waits: bool,
-    provider: str | None,
-    sources: tuple[Source, ...],
-    batch: bool | None,
-    as_json: bool,
-    given: Given,
-) -> int:
-    is_quiet = bool(given.get("quiet"))
-    batching = Batching(wanted=batch)
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """What was typed."""
+
+    force: bool
+    waits: bool
+    backend: str | None
+    provider: str | None
+    sources: tuple[Source, ...]
+    batch: bool | None
+    as_json: bool
+
+    @property
+    def choice(self) -> dict[str, Any]:
+        """What leads to one index and no other."""
+        return {"backend": self.backend, "provider": self.provider, "sources": self.sources}
+
+
+def run(typed: Typed, given: Given) -> int:
     code = 0
     entries: list[object] = []
-    for settings in common.each_agent(given, provider=provider, sources=sources):
+    for settings in common.each_agent(given, **typed.choice):
         if not settings.search.enabled:
             print("Memory search disabled.", file=sys.stderr)
             continue
-        if given.get("verbose") and not as_json:
-            _introduce(settings)
-        try:
-            log = common.log(given, as_json=as_json)
-            index = partial(
-                _index,
-                force=force,
-                waits=waits,
-                batching=batching,
-                only=sources,
-                is_quiet=is_quiet,
-                log=log,
-            )
-            settings, report = common.with_fallback(
-                index, settings, given, provider=provider, sources=sources
-            )
-        except (SettingsError, UsageError):
-            raise
-        except OcmemError as error:
-            failure = f"Memory index failed ({settings.agent_id}): {error}"
-            common.complain(OcmemError(failure, hint=error.hint))
-            entries.append({"agentId": settings.agent_id, "error": str(error)})
-            code = 1
-            continue
-        if report is None:
-            continue
-        entries.append(wire.report(settings, report))
-        is_complete = not any(issue.serious for issue in report.issues)
-        if is_complete and not as_json and not is_quiet:
-            print(_headline(settings.agent_id, report))
-        for issue in report.issues:
-            common.warn(issue.message)
-        code = code if is_complete else 1
-        if not is_quiet and not as_json:
-            print(_summary(report), file=sys.stderr)
-        if report.pending is not None and not is_quiet:
-            print(f"hint: {_advice(settings, report.pending)}", file=sys.stderr)
-    if as_json:
+        if settings.uses_qmd:
+            failed, entry = _by_qmd(typed, given, settings)
+        else:
+            failed, entry = _by_ocmem(typed, given, settings)
+        code = max(code, failed)
+        entries += [entry] if entry is not None else []
+    if typed.as_json:
         print(wire.document(entries))
     return code
 
 
-def _index(
-    settings: Settings,
-    *,
-    force: bool,
-    waits: bool,
-    batching: Batching,
-    only: tuple[Source, ...],
-    is_quiet: bool,
-    log: Log,
-) -> SyncReport | None:
+def _by_qmd(typed: Typed, given: Given, settings: Settings) -> tuple[int, Entry | None]:
+    """QMD's index; where QMD fails, the built-in one, which answers then."""
+    from ocmem.cli import qmd_index
+
+    done = qmd_index.run(
+        settings, force=typed.force, waits=typed.waits, as_json=typed.as_json, given=given
+    )
+    if done.trouble is None:
+        return 0 if done.is_complete else 1, done.entry
+    common.complain(_failure(settings, done.trouble))
+    common.warn("the built-in index is brought up to date, to answer meanwhile")
+    _, entry = _by_ocmem(typed, given, settings)
+    if entry is not None:
+        entry["fallback"] = {"from": "qmd", "reason": str(done.trouble)}
+    return 1, entry
+
+
+def _by_ocmem(typed: Typed, given: Given, settings: Settings) -> tuple[int, Entry | None]:
+    is_quiet = bool(given.get("quiet"))
+    if given.get("verbose") and not typed.as_json:
+        _introduce(settings)
+    log = common.log(given, as_json=typed.as_json)
+    index = partial(_index, typed=typed, is_quiet=is_quiet, log=log)
+    try:
+        settings, report = common.with_fallback(index, settings, given, **typed.choice)
+    except (SettingsError, UsageError):
+        raise
+    except OcmemError as error:
+        common.complain(_failure(settings, error))
+        return 1, {"agentId": settings.agent_id, "error": str(error)}
+    if report is None:
+        return 0, None
+    is_complete = not any(issue.serious for issue in report.issues)
+    if is_complete and not typed.as_json and not is_quiet:
+        print(_headline(settings.agent_id, report))
+    for issue in report.issues:
+        common.warn(issue.message)
+    if not is_quiet and not typed.as_json:
+        print(_summary(report), file=sys.stderr)
+    if report.pending is not None and not is_quiet:
+        print(f"hint: {_advice(settings, report.pending)}", file=sys.stderr)
+    return 0 if is_complete else 1, wire.report(settings, report)
+
+
+def _failure(settings: Settings, error: OcmemError) -> OcmemError:
+    return OcmemError(f"Memory index failed ({settings.agent_id}): {error}", hint=error.hint)
+
+
+def _index(settings: Settings, *, typed: Typed, is_quiet: bool, log: Log) -> SyncReport | None:
     progress = common.ProgressLine(is_quiet=is_quiet)
     backend = BuiltinBackend(settings, progress, log=log, notice=progress.notice)
+    index = partial(
+        backend.index,
+        force=typed.force,
+        batching=Batching(wanted=typed.batch),
+        only=typed.sources,
+    )
     try:
-        return backend.index(force=force, wait_s=0, batching=batching, only=only)
+        return index(wait_s=0)
     except IndexBusy as error:
         if not is_quiet:
-            common.warn(f"{error}; {'waiting' if waits else 'nothing done'}")
-        if not waits:
-            return None
-        return backend.index(force=force, wait_s=math.inf, batching=batching, only=only)
+            common.warn(f"{error}; {'waiting' if typed.waits else 'nothing done'}")
+        return index(wait_s=math.inf) if typed.waits else None
     finally:
         progress.clear()
 

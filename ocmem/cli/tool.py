@@ -75,6 +75,7 @@ def _called(
             settings,
             now_ms=time.time() * 1000,
             session_key=session_key,
+            is_owner=True,
             ask=ask,
             second=lambda first, error: common.fallback(first, given, error),
         )

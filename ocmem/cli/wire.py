@@ -144,6 +144,7 @@ def report(settings: Settings, done: SyncReport) -> dict[str, Any]:
         "cached": done.cached,
         "seconds": round(done.seconds, 3),
         "issues": [issue.message for issue in done.issues],
+        "backend": "builtin",
     }
     if done.pending is not None:
         fields["pending"] = pending(done.pending)

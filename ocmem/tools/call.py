@@ -1,9 +1,8 @@
 """A tool by its name: the one door for whoever offers them, a command line or a server."""
 
-from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ocmem.backends.roots import qmd_roots
 from ocmem.errors import ToolInputError
 from ocmem.settings import Settings
 from ocmem.tools import definitions
@@ -22,20 +21,20 @@ def call(
     *,
     now_ms: float,
     session_key: str | None,
+    is_owner: bool = False,
     ask: "Ask | None" = None,
     second: "Second | None" = None,
-    collections: Mapping[str, Path] | None = None,
 ) -> Reply:
     """Raises ToolInputError for parameters without sense; every other failure is an answer.
 
     `ask` puts questions to another backend than the built-in one. `second` gives the settings of
-    the fallback when a provider fails; without it there is none. `collections` has the roots of
-    QMD's, where that backend reads the notes.
+    the fallback when a provider fails; without it there is none. `is_owner`: without a session
+    key, somebody at a shell asks, not a chat that nobody knows.
     """
     if name == definitions.MEMORY_GET.name:
         from ocmem.tools.memory_get import memory_get
 
-        return memory_get(given, settings, collections=collections)
+        return memory_get(given, settings, collections=qmd_roots(settings))
     if name != definitions.MEMORY_SEARCH.name:
         raise ToolInputError(f"no such tool: {name}")
     from ocmem.tools.memory_search import ask_builtin, memory_search, no_fallback
@@ -45,6 +44,7 @@ def call(
         settings,
         now_ms=now_ms,
         session_key=session_key,
+        is_owner=is_owner,
         ask=ask or ask_builtin,
         second=second or no_fallback,
     )

@@ -44,14 +44,25 @@ def memory_search(
     *,
     now_ms: float,
     session_key: str | None = None,
+    is_owner: bool = False,
     ask: Ask = ask_builtin,
     second: Second = no_fallback,
 ) -> Reply:
-    """Raises ToolInputError for parameters without sense; every other failure is an answer."""
+    """Raises ToolInputError for parameters without sense; every other failure is an answer.
+
+    `is_owner`: without a session key, somebody at a shell asks, not a chat that nobody knows.
+    """
     wanted = _wanted(given, settings, now_ms)
     disabled = reply.why_disabled(settings)
     if disabled is not None:
         return _switched_off(disabled)
+    trouble: OcmemError | None = None
+    if settings.uses_qmd:
+        from ocmem.tools import qmd_search
+
+        found, trouble = qmd_search.search(given, settings, wanted, session_key, is_owner=is_owner)
+        if found is not None:
+            return found
     try:
         _check(settings.provider)
         settings, answer = fallback.answered(
@@ -61,7 +72,9 @@ def memory_search(
         if answer.failure is not None and settings.provider.missing is None:
             raise answer.failure
     except OcmemError as error:
-        return _unavailable(error)
+        return _unavailable(trouble or error)
+    if trouble is not None:
+        answer = qmd_search.stood_in(answer, trouble)
     return Reply(
         _fields(settings, answer, session_key),
         remarks=tuple(filter(None, (*fallback.remarks(answer, settings), answer.why_empty))),
@@ -114,7 +127,7 @@ def _answer(settings: Settings, *, wanted: Wanted, ask: Ask) -> Answer:
 def _fields(settings: Settings, answer: Answer, session_key: str | None) -> Json:
     choice = settings.provider
     provider = embedder.provider_in_use(choice)
-    mode = settings.citations if settings.citations in ("on", "off") else "auto"
+    mode = reply.citation_mode(settings)
     cites = citation.wanted(mode, session_key=session_key)
     fields: Json = {
         "results": [dict(_result(hit, answer, cites=cites)) for hit in answer.hits],
@@ -122,8 +135,9 @@ def _fields(settings: Settings, answer: Answer, session_key: str | None) -> Json
     }
     if provider != "none":
         fields["model"] = shown_url(choice.model)
-    if choice.fallback is not None:
-        fields["fallback"] = {"from": choice.fallback.origin, "reason": choice.fallback.reason}
+    used = answer.instead_of or choice.fallback
+    if used is not None:
+        fields["fallback"] = {"from": used.origin, "reason": used.reason}
     fields["citations"] = mode
     fields["mode"] = "fts-only" if provider == "none" or answer.degraded else "hybrid"
     return fields
@@ -141,7 +155,7 @@ def _result(hit: Hit, answer: Answer, *, cites: bool) -> Iterator[tuple[str, Any
     yield "score", hit.score
     if answer.mode == "fts-only":
         yield "textScore", hit.text_score
-    yield "snippet", f"{utf16.trim(snippet)}\n\nSource: {cited}" if cites else snippet
+    yield "snippet", reply.with_source(snippet, cited) if cites else snippet
     yield "source", chunk.source
     if cites:
         yield "citation", cited

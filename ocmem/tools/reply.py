@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ocmem.core import jsjson
+from ocmem.core import jsjson, utf16
 from ocmem.errors import OcmemError
 from ocmem.settings import Settings
 from ocmem.settings.schema import lookup
@@ -31,6 +31,15 @@ class Reply:
     def envelope(self) -> Json:
         """The answer as a tool hands it over."""
         return {"content": [{"type": "text", "text": self.text}], "details": self.answer}
+
+
+def citation_mode(settings: Settings) -> str:
+    """As configured; what is no mode counts as the default."""
+    return settings.citations if settings.citations in ("on", "off") else "auto"
+
+
+def with_source(snippet: str, cited: str) -> str:
+    return f"{utf16.trim(snippet)}\n\nSource: {cited}"
 
 
 def why_disabled(settings: Settings) -> OcmemError | None:

@@ -2,12 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from ocmem.backends.answer import Answer
 from ocmem.backends.qmd import staleness
 from ocmem.backends.qmd.backend import Found, QmdBackend
-from ocmem.backends.qmd.collections import wanted
 from ocmem.core import scope
 from ocmem.core.search import Mode
 from ocmem.errors import IndexUnavailable, OcmemError, QmdError
@@ -49,6 +47,11 @@ class Front:
 
     def answer(self, question: Question, ask_builtin: Callable[[], Answer]) -> Answer:
         """QMD's answer, or the built-in index's with the reason for it."""
+        answer = self.own_answer(question)
+        return stood_in(ask_builtin(), self.trouble) if answer is None else answer
+
+    def own_answer(self, question: Question) -> Answer | None:
+        """QMD's answer; None where it has none, for the reason in `trouble`."""
         refused = self._refusal(question)
         if refused is not None:
             return refused
@@ -57,7 +60,7 @@ class Front:
                 return self._ask(question)
             except (QmdError, IndexUnavailable) as error:
                 self.trouble = error
-        return stood_in(ask_builtin(), self.trouble)
+        return None
 
     def _ask(self, question: Question) -> Answer:
         behind = self._catch_up(question)
@@ -104,19 +107,16 @@ class Front:
         return self._answer(Found([], why_empty=told), stale=False, warnings=())
 
 
-def stood_in(answer: Answer, trouble: OcmemError) -> Answer:
+def stood_in(answer: Answer, trouble: OcmemError | None) -> Answer:
     """The answer of the built-in index, and why it is not QMD's."""
+    if trouble is None:
+        return answer
     return replace(
         answer,
         instead_of=Fallback(NAME, str(trouble)),
         warnings=(f"{trouble}; the built-in index answers instead", *answer.warnings),
         hint=answer.hint or trouble.hint,
     )
-
-
-def collections(settings: Settings) -> dict[str, Path]:
-    """The folders that `qmd/<collection>/<path>` may lead into."""
-    return {each.name: each.root for each in wanted(settings.qmd).collections}
 
 
 def front(settings: Settings, env: Mapping[str, str] | None = None) -> Front:

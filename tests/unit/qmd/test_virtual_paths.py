@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from ocmem.core import citation, reader
 from ocmem.errors import NotReadable
 from ocmem.settings import Overrides, Settings, resolve
-from ocmem.tools.call import call
 from ocmem.tools.memory_get import memory_get
 from tests.unit.odd_json import TEXTS
 
@@ -291,14 +290,7 @@ def test_the_agent_gets_lines_without_carriage_returns(
 def test_the_agent_reads_what_that_backend_would(
     settings: Settings, collections: Mapping[str, Path], path: str, answer: dict[str, str]
 ) -> None:
-    reply = call(
-        "memory_get",
-        {"path": path},
-        settings,
-        now_ms=0,
-        session_key=None,
-        collections=collections,
-    )
+    reply = memory_get({"path": path}, settings, collections=collections)
 
     assert reply.answer == answer
 
