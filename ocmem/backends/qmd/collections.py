@@ -172,4 +172,7 @@ def _is_perhaps(wanted: Collection, listed: Listed) -> bool:
 
 
 def _real(path: str | Path) -> str:
-    return os.path.realpath(path)  # as QMD stores it
+    try:
+        return os.path.realpath(path)  # as QMD stores it
+    except ValueError:  # half a surrogate pair: no folder has such a name
+        return os.path.normpath(path)
