@@ -121,7 +121,8 @@ def without_models() -> QmdError:
 
 def excerpt(text: str) -> str:
     """What matters of an error output: without escapes, secrets and stack traces, and short."""
-    lines = [_CONTROLS.sub(" ", line).strip() for line in _ESCAPES.sub("", text).splitlines()]
+    plain = _ESCAPES.sub("", text).splitlines()
+    lines = [" ".join(_CONTROLS.sub(" ", line).split()) for line in plain]
     told = [line for line in lines if line and not _STACK.match(line)] or list(filter(None, lines))
     named = next((at for at, line in enumerate(told) if re.match(r"(?:\w*Error|fatal)\b", line)), 0)
     shown = redact.redact(" ".join(told[named:]))

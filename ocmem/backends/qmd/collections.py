@@ -162,7 +162,8 @@ def _is(wanted: Collection, listed: Listed | None) -> bool:
     if listed is None or listed.root is None:
         return False
     is_same = listed.pattern is None or listed.pattern == wanted.pattern
-    return is_same and _real(listed.root) == _real(wanted.root)
+    # QMD stored the real path, and leaves out files that a link has led elsewhere since.
+    return is_same and os.path.normpath(listed.root) == _real(wanted.root)
 
 
 def _is_perhaps(wanted: Collection, listed: Listed) -> bool:
@@ -172,4 +173,7 @@ def _is_perhaps(wanted: Collection, listed: Listed) -> bool:
 
 
 def _real(path: str | Path) -> str:
-    return os.path.realpath(path)  # as QMD stores it
+    try:
+        return os.path.realpath(path)  # as QMD stores it
+    except ValueError:  # half a surrogate pair: no folder has such a name
+        return os.path.normpath(path)

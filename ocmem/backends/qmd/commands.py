@@ -32,6 +32,11 @@ class Counts:
     unchanged: int = 0
     removed: int = 0
 
+    @property
+    def total(self) -> int:
+        """What there is now."""
+        return self.new + self.updated + self.unchanged
+
     def __add__(self, other: "Counts") -> "Counts":
         return Counts(
             self.new + other.new,

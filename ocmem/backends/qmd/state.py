@@ -87,7 +87,7 @@ def read(path: Path, *, command: str, mode: str) -> State:
             command=str(found.get("command")),
             mode=str(found.get("mode")),
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
         return State(command=command, mode=mode)  # a rest that is forgotten costs one try
     if (state.command, state.mode) != (command, mode):
         return replace(state, failure=None, embed_failure=None, command=command, mode=mode)
