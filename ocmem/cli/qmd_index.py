@@ -45,7 +45,7 @@ def run(settings: Settings, *, force: bool, waits: bool, as_json: bool, given: G
     for text in report.warnings:
         common.warn(text)
     if not is_quiet and not as_json:
-        print(_summary(report, seconds), file=sys.stderr)
+        print(_summary(report, settings.qmd.mode, seconds), file=sys.stderr)
     return Done(fields(settings, report, seconds), is_complete=exporter.is_complete)
 
 
@@ -71,7 +71,7 @@ def _introduce(settings: Settings) -> None:
     print()
 
 
-def _summary(report: QmdReport, seconds: float) -> str:
+def _summary(report: QmdReport, mode: str, seconds: float) -> str:
     counts = report.counts
     scanned = counts.new + counts.updated + counts.unchanged
     told = (
@@ -79,7 +79,7 @@ def _summary(report: QmdReport, seconds: float) -> str:
     )
     if report.embedded:
         told += " · embedded"
-    if report.pending:
+    if report.pending and mode != "search":
         told += f" · {report.pending} without vectors"
     return f"{told} · {seconds:.1f} s"
 

@@ -1,11 +1,9 @@
 """Has a file changed since QMD looked? Told by times alone: what QMD stored of it is not read."""
 
 import contextlib
-import os
-from collections.abc import Iterator
 
 from ocmem.backends.qmd.backend import QmdBackend
-from ocmem.backends.qmd.collections import Collection
+from ocmem.backends.qmd.walk import walk
 from ocmem.errors import IndexBusy
 
 PATIENCE_MS = 5000  # of somebody who only wants to search
@@ -27,10 +25,10 @@ def is_stale(backend: QmdBackend) -> bool:
         return False  # without an index there is nothing to be behind
     now_ns = backend.clock_ms() * 1_000_000
     return any(
-        updated_ns < time_ns <= now_ns  # a file from the future would never be looked at enough
+        updated_ns < seen.mtime_ns <= now_ns  # one from the future would never be looked at enough
         for each in backend.wanted.collections
         if each.kind != "sessions"
-        for time_ns in _times(each)
+        for seen in walk(each)
     )
 
 
@@ -43,27 +41,3 @@ def _updated_ns(backend: QmdBackend) -> int | None:
         with contextlib.suppress(OSError):
             times.append(path.stat().st_mtime_ns)
     return max(times, default=None) if database.exists() else None
-
-
-def _times(collection: Collection) -> Iterator[int]:
-    """When each file of a collection, and each folder in it, last changed."""
-    is_deep = "**" in collection.pattern or "/" in collection.pattern
-    if not any(sign in collection.pattern for sign in "*?["):
-        with contextlib.suppress(OSError):
-            yield (collection.root / collection.pattern).stat().st_mtime_ns
-        return
-    folders = [str(collection.root)]
-    while folders:
-        folder = folders.pop()
-        try:
-            yield os.stat(folder).st_mtime_ns  # noqa: PTH116
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    if entry.name.startswith("."):
-                        continue  # QMD does not look there
-                    if entry.is_dir(follow_symlinks=False):
-                        folders += [entry.path] if is_deep else []
-                    elif entry.name.endswith(".md"):
-                        yield entry.stat(follow_symlinks=False).st_mtime_ns
-        except OSError:
-            continue  # the update will say what it makes of that
