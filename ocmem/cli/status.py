@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ocmem.backends.builtin import BuiltinBackend
@@ -16,57 +17,103 @@ from ocmem.core.indexer import Log
 from ocmem.core.jobs import FAILURE_LIMIT, SERVICES
 from ocmem.errors import EmbedderError, IndexUnavailable, OcmemError
 from ocmem.model import BatchState, SyncReport
-from ocmem.settings import Settings
+from ocmem.settings import Fallback, Settings
 from ocmem.settings.address import shown_url
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One agent, for people and for programs; no lines where nothing could be looked up."""
+
+    entry: dict[str, Any]
+    lines: tuple[str, ...] = ()
+    has_failed: bool = False
+
+
 def run(*, deep: bool, index_first: bool, as_json: bool, given: Given) -> int:
-    code = 0
-    found: list[Health] = []
-    entries: list[dict[str, Any]] = []
+    shown: list[Shown] = []
     for settings in common.each_agent(given):
         if not settings.search.enabled:
             print("Memory search disabled.", file=sys.stderr)
             continue
         log = common.log(given, as_json=as_json)
-        error, batch = None, BatchState()
-        if index_first:
-            settings, error, batch = _index(settings, given, log)
-        code = 1 if error else code
-        try:
-            notice = common.ProgressLine(is_quiet=bool(given.get("quiet"))).notice
-            state = health(settings, deep=deep, notice=notice)
-            second = _stand_in(state, given)
-            if second is not None:
-                state = health(second, deep=deep, notice=notice)
-        except IndexUnavailable as failure:
-            # The other agents are still worth a look.
-            if str(failure) != error:
-                common.complain(failure)
-            entries.append({"agentId": settings.agent_id, "error": str(failure)})
-            code = 1
-            continue
-        if state.vector_error:
-            common.warn(f"sqlite-vec unavailable: {state.vector_error}")
-        state.index_error = error
-        state.batch = batch
-        found.append(state)
-        entries.append(_fields(state))
+        show = _by_qmd if settings.uses_qmd else _by_ocmem
+        shown.append(show(settings, given, log, deep=deep, index_first=index_first))
+    code = max((int(each.has_failed) for each in shown), default=0)
     if as_json:
-        print(wire.document(entries))
+        print(wire.document([each.entry for each in shown]))
         return code
     is_tty = sys.stdout.isatty()
     colored = common.wants_color(os.environ, is_tty=is_tty, option=given.get("color"))
-    for state in found:
-        if index_first:
-            done = "pending." if state.pending and state.is_dirty else "complete."
-            outcome = f"failed: {state.index_error}" if state.index_error else done
-            print(f"Memory index {outcome}")
-        for line in _lines(state):
-            shown = common.harmless(line) if is_tty else line
-            print(_painted(shown) if colored else shown)
-        print()
+    for each in shown:
+        for text in each.lines:
+            line = common.harmless(text) if is_tty else text
+            print(_painted(line) if colored else line)
+        if each.lines:
+            print()
     return code
+
+
+def _by_ocmem(
+    settings: Settings,
+    given: Given,
+    log: Log,
+    *,
+    deep: bool,
+    index_first: bool,
+    instead_of: Fallback | None = None,
+) -> Shown:
+    error, batch = None, BatchState()
+    if index_first:
+        settings, error, batch = _index(settings, given, log)
+    try:
+        notice = common.ProgressLine(is_quiet=bool(given.get("quiet"))).notice
+        state = health(settings, deep=deep, notice=notice)
+        second = _stand_in(state, given)
+        if second is not None:
+            state = health(second, deep=deep, notice=notice)
+    except IndexUnavailable as failure:
+        # The other agents are still worth a look.
+        if str(failure) != error:
+            common.complain(failure)
+        entry = {"agentId": settings.agent_id, "error": str(failure)}
+        return Shown(entry, has_failed=True)
+    if state.vector_error:
+        common.warn(f"sqlite-vec unavailable: {state.vector_error}")
+    state.index_error = error
+    state.batch = batch
+    state.instead_of = instead_of
+    lines = list(_lines(state))
+    if index_first:
+        done = "pending." if state.pending and state.is_dirty else "complete."
+        lines.insert(0, f"Memory index {f'failed: {error}' if error else done}")
+    return Shown(_fields(state), tuple(lines), has_failed=error is not None)
+
+
+def _by_qmd(settings: Settings, given: Given, log: Log, *, deep: bool, index_first: bool) -> Shown:
+    """QMD's state; where it cannot answer, that of the built-in index, which then does."""
+    from ocmem.cli import qmd_index, qmd_status
+
+    trouble, is_complete = None, True
+    if index_first:
+        done = qmd_index.run(
+            settings, force=False, waits=True, as_json=True, given={**given, "quiet": True}
+        )
+        trouble, is_complete = done.trouble, done.is_complete
+    if trouble is None:
+        state = qmd_status.look(settings, deep=deep)
+        trouble = state.trouble
+        if trouble is None:
+            lines = list(qmd_status.lines(state))
+            if index_first:
+                lines.insert(0, f"Memory index {'complete' if is_complete else 'incomplete'}.")
+            return Shown(qmd_status.fields(state), tuple(lines), has_failed=not is_complete)
+    common.complain(trouble)
+    instead_of = Fallback("qmd", str(trouble))
+    shown = _by_ocmem(
+        settings, given, log, deep=deep, index_first=index_first, instead_of=instead_of
+    )
+    return replace(shown, has_failed=shown.has_failed or index_first)
 
 
 def _stand_in(state: Health, given: Given) -> Settings | None:
@@ -133,8 +180,9 @@ def _lines(state: Health) -> Iterator[str]:
     yield "By source:"
     for each in state.sources:
         yield f"  {each.source} · {each.files}/{_total(each.total)} files · {each.chunks} chunks"
-    if choice.fallback is not None:
-        yield f"Fallback: {choice.fallback.origin}"
+    instead_of = state.instead_of or choice.fallback
+    if instead_of is not None:
+        yield f"Fallback: {instead_of.origin}"
     yield from _vector_lines(state)
     yield f"FTS: {'ready' if state.fts_available else 'disabled'}"
     if search.cache_enabled:
@@ -149,8 +197,8 @@ def _lines(state: Health) -> Iterator[str]:
         yield f"Batch error: {state.batch.last_error}"
     if state.pending is not None:
         yield f"Batch jobs: {state.pending.jobs} pending ({state.pending.chunks} chunks)"
-    if choice.fallback is not None:
-        yield choice.fallback.reason
+    if instead_of is not None:
+        yield instead_of.reason
     if state.watcher is not None:
         yield f"Watched by: {state.watcher.shown(time.time() * 1000)}"
     if choice.id == "builtin":
@@ -202,6 +250,7 @@ def _status_fields(state: Health) -> dict[str, Any]:
     settings = state.settings
     search, choice = settings.search, settings.provider
     has_model = state.provider != "none"
+    instead_of = state.instead_of or choice.fallback
     return _present(
         {
             "backend": "builtin",
@@ -227,7 +276,7 @@ def _status_fields(state: Health) -> dict[str, Any]:
                 }
             ),
             "fts": {"enabled": search.query.hybrid, "available": state.fts_available},
-            "fallback": wire.fallback(choice.fallback) if choice.fallback else None,
+            "fallback": wire.fallback(instead_of) if instead_of else None,
             "vector": _present(
                 {
                     "enabled": search.vector_enabled,
@@ -243,10 +292,15 @@ def _status_fields(state: Health) -> dict[str, Any]:
                 {
                     "searchMode": "hybrid" if has_model else "fts-only",
                     "providerUnavailableReason": choice.missing,
+                    "fallback": _disabled(state.instead_of),
                 }
             ),
         }
     )
+
+
+def _disabled(backend: Fallback | None) -> dict[str, Any] | None:
+    return None if backend is None else {"disabled": True, "reason": backend.reason}
 
 
 def _batch_fields(state: Health) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from ocmem.core.lock import Holder
 from ocmem.core.store import Connection, open_existing, rows, vectors
 from ocmem.errors import EmbedderError
 from ocmem.model import BatchState, Pending, Source
-from ocmem.settings import Settings
+from ocmem.settings import Fallback, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ class Health:
     pending: Pending | None = None  # batch jobs under way
     batch: BatchState = field(default_factory=BatchState)  # of an index run just before
     watcher: Holder | None = None
+    instead_of: Fallback | None = None  # the backend that was to answer, and cannot
 
     @property
     def files(self) -> int:
