@@ -3,10 +3,15 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tests.fake_qmd import FakeQmd, is_running
 from tests.unit.qmd.driven import Driven
+
+# Laws about files take as long as the disk does.
+hypothesis.settings.register_profile("unhurried", deadline=None)
+hypothesis.settings.load_profile("unhurried")
 
 
 @pytest.fixture
