@@ -16,7 +16,7 @@ from tests.cli.program import Outcome, Program, digest, indexed
 from tests.cli.test_index_turns import UPDATED, Held, ended, three_notes
 from tests.fake_provider import FakeProvider
 
-FIELDS: Final = ["agentId", "files", "chunks", "embedded", "cached", "seconds", "issues"]
+FIELDS: Final = ["agentId", "files", "chunks", "embedded", "cached", "seconds", "issues", "backend"]
 
 
 def report(ocmem: Program, *options: str) -> dict[str, Any]:
@@ -88,6 +88,7 @@ def test_json_is_one_document_whatever_else_is_asked_for(ocmem: Program, option:
         "embedded": 3,
         "cached": 0,
         "issues": [],
+        "backend": "builtin",
     }
 
 

@@ -36,7 +36,8 @@ class FakeQmd:
 
         `stdout`, `stderr` (text, or bytes as a list of numbers), `code`, `signal`, `delay` seconds
         before it ends, `repeat` of the text, `child` ("group" or "session": a process that outlives
-        it, holding its pipes), `does` (True: what it normally does comes first).
+        it, holding its pipes), `does` (True: what it normally does comes first), `forgets` (True:
+        it loses its collections).
         """
         self._script.setdefault(command, []).append(answer)
         (self.folder / "script.json").write_text(json.dumps(self._script))

@@ -181,6 +181,10 @@ def main() -> int:
         except Refusal as refusal:
             print(refusal, file=sys.stderr)
             code = 1
+    if answer.get("forgets"):
+        db = opened()
+        db.execute("DELETE FROM store_collections")
+        db.close()
     if answer.get("child"):
         outlive(answer["child"])
     emit(sys.stdout, answer.get("stdout", ""), answer.get("repeat", 1))

@@ -30,6 +30,7 @@ from ocmem.model import Hit, Source
 from ocmem.settings import Settings
 from ocmem.settings.qmd import QmdSettings
 
+FETCH_TIMEOUT_MS = 3 * 3_600_000  # two gigabytes, on a slow line
 _ENSURE_WAIT_S = 2.0  # a search does not wait longer for another run to make the collections
 SLOW_REST_MS = 600_000  # what takes too long for a search is not tried at each of them
 _NO_VECTORS = "need embeddings"
@@ -53,7 +54,7 @@ class QmdBackend:
     """One agent's QMD. What goes wrong is a QmdError, which names the cause."""
 
     settings: Settings
-    env: Mapping[str, str] | None = None  # of the processes; ours by default
+    env: Mapping[str, str] | None = None  # of the processes; ours and the settings' by default
     clock_ms: Callable[[], int] = _clock_ms
     pause: Pause = time.sleep
     qmd: QmdSettings = field(init=False)
@@ -175,6 +176,12 @@ class QmdBackend:
         """When ocmem last had QMD look at its files."""
         return self._memory.state().updated_at_ms
 
+    def fetch_models(self, *, timeout_ms: int = FETCH_TIMEOUT_MS, wait_s: float = 0.0) -> None:
+        """Have QMD fetch the models that are missing, those of the user's own QMD aside."""
+        with lock.writing(self.qmd.database, wait_s=wait_s, command="warmup"):
+            self._prepare()
+            self._command.pull(timeout_ms=timeout_ms)
+
     def retry(self) -> None:
         """Let the next search ask QMD again, however it failed before."""
         self._memory.forget()
@@ -271,7 +278,10 @@ class QmdBackend:
 
     @property
     def _command(self) -> Qmd:
-        return Qmd(self.qmd, os.environ if self.env is None else self.env)
+        if self.env is not None:
+            return Qmd(self.qmd, self.env)
+        # With what the settings files add, as for the reference's own processes.
+        return Qmd(self.qmd, {**os.environ, **self.settings.env})
 
     @property
     def _memory(self) -> Memory:

@@ -43,6 +43,11 @@ def known(settings: QmdSettings) -> Known:
     return Known(has_index=True, listed=None)  # QMD itself may know better
 
 
+def names(qmd: Qmd) -> tuple[str, ...]:
+    """What QMD's index lists now, if it does."""
+    return tuple(each.name for each in known(qmd.settings).listed or ())
+
+
 def planned(wanted: Wanted, known: Known) -> Plan:
     """What is to be done, as far as the file tells; folders that are not there have to wait."""
     if known.listed is None:

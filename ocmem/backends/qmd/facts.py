@@ -50,13 +50,15 @@ def gather(qmd: Qmd, wanted: Wanted, state: State, *, asks_version: bool, now_ms
             version = qmd.version()
         except QmdError as error:
             trouble = str(error)
-    exists, counts, names = False, Counts(), set[str]()
+    exists, counts, absent = False, Counts(), [each.name for each in wanted.collections]
     try:
         index = qmd_index.open_existing(settings.database)
         if index is not None:
             with index:
                 exists, counts = True, index.counts()
-                names = {name for name, *_ in index.collections() or ()}
+                listed = index.collections()
+                names = absent if listed is None else [name for name, *_ in listed]
+                absent = [name for name in absent if name not in names]
     except IndexUnavailable as error:
         exists = True
         warnings.append(str(error))
@@ -68,7 +70,7 @@ def gather(qmd: Qmd, wanted: Wanted, state: State, *, asks_version: bool, now_ms
         index_exists=exists,
         counts=counts,
         collections=wanted.collections,
-        absent=tuple(each.name for each in wanted.collections if each.name not in names),
+        absent=tuple(absent),
         updated_at_ms=state.updated_at_ms,
         failure=state.failure,
         rest_ms=state.failure.left_ms(now_ms) if state.failure is not None else 0,

@@ -46,12 +46,18 @@ def update(qmd: Qmd, wanted: Wanted, pause: Pause) -> QmdReport:
     """Collections and their documents; raises QmdError if QMD cannot."""
     lost = _about_to_be_forgotten(qmd, wanted)
     ensured = ensuring.ensure(qmd, wanted)
+    before = set(ensuring.names(qmd))
     try:
         counts = _updated(qmd, pause)
     except DamagedPaths:
         again = ensuring.make_anew(qmd, wanted)
         ensured = replace(ensured, warnings=ensured.warnings + again.warnings)
         counts = _updated(qmd, pause)
+    if set(ensuring.names(qmd)) < before:
+        # QMD goes by a settings file of its own, and somebody has emptied that.
+        again = ensuring.ensure(qmd, wanted)
+        counts += again.counts
+        ensured = replace(ensured, warnings=ensured.warnings + again.warnings)
     size = _size(qmd)
     if not size:
         raise QmdError(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from ocmem.core import session_markdown
@@ -10,6 +11,10 @@ from ocmem.core.transcript import Transcript
 from tests.fake_qmd import FakeQmd, is_running
 from tests.unit.qmd.driven import Driven
 from tests.unit.qmd.exports import Exports
+
+# Laws about files take as long as the disk does.
+hypothesis.settings.register_profile("unhurried", deadline=None)
+hypothesis.settings.load_profile("unhurried")
 
 
 @pytest.fixture

@@ -29,7 +29,9 @@ class Driven:
         self.configure()
 
     def configure(self, **qmd: Any) -> None:  # noqa: ANN401
-        chosen = {"command": str(self.fake.command), **qmd}
+        # A machine under load is given time, unless the time is what it is about.
+        limits = {"timeoutMs": 60_000, **qmd.pop("limits", {})}
+        chosen = {"command": str(self.fake.command), "limits": limits, **qmd}
         config = {"memory": {"backend": "qmd", "qmd": chosen}}
         (self.state / "openclaw.json").write_text(json.dumps(config))
 

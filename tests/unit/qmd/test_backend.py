@@ -1,5 +1,6 @@
 """A search by QMD: one process, the right words, and honest failures."""
 
+import json
 import os
 import shutil
 import signal
@@ -101,6 +102,22 @@ def test_copies_are_both_found(ready: Driven) -> None:
     ready.backend.index()
 
     assert sorted(ready.found("router")) == ["memory/copy.md", "memory/day.md"]
+
+
+def test_by_default_qmd_sees_our_environment_and_what_the_settings_add(
+    ready: Driven, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = json.loads((ready.state / "openclaw.json").read_text())
+    config["env"] = {"QMD_FORCE_CPU": "1"}
+    (ready.state / "openclaw.json").write_text(json.dumps(config))
+    monkeypatch.setenv("FAKE_QMD", str(ready.fake.folder))
+    backend = ready.backend
+    backend.env = None
+
+    backend.search("heron")
+
+    env = searched(ready)[-1]["env"]
+    assert (env["QMD_FORCE_CPU"], env["PATH"]) == ("1", os.environ["PATH"])
 
 
 # --- what is asked -------------------------------------------------------------------------------
@@ -384,7 +401,8 @@ def test_a_missing_command_is_the_cause_and_installing_it_helps_at_once(driven: 
 def test_a_failure_has_a_cause_and_is_followed_by_a_rest(
     ready: Driven, answer: dict[str, Any], cause: str
 ) -> None:
-    ready.configure(limits={"timeoutMs": 1000})
+    if cause == "timeout":
+        ready.configure(limits={"timeoutMs": 1000})
     ready.fake.on("search", **answer)
 
     assert failure(ready).cause == cause
@@ -638,6 +656,12 @@ def test_status_tells_what_failed_and_how_long_it_is_left_alone(ready: Driven) -
     assert facts.failure is not None
     assert (facts.failure.cause, facts.rest_ms) == ("failed", 50_000)
     assert "boom" in facts.failure.reason
+
+
+def test_status_believes_an_older_qmd_about_its_collections(ready: Driven) -> None:
+    old_index(ready)
+
+    assert ready.backend.status().absent == ()
 
 
 def test_status_tells_of_an_index_that_is_none(ready: Driven) -> None:

@@ -125,19 +125,24 @@ def test_where_nothing_can_be_written_that_is_said(driven: Driven) -> None:
 # --- failures ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "answer", [{"stderr": "SQLITE_BUSY: database is locked", "code": 1}, {"delay": 60}]
-)
-def test_what_may_pass_is_tried_three_times(driven: Driven, answer: dict[str, Any]) -> None:
-    driven.configure(update={"updateTimeoutMs": 500})
-    driven.fake.on("update", **answer)
-    driven.fake.on("update", **answer)
+def test_what_may_pass_is_tried_three_times(driven: Driven) -> None:
+    driven.fake.on("update", stderr="SQLITE_BUSY: database is locked", code=1)
+    driven.fake.on("update", stderr="SqliteError: database is locked", code=1)
     driven.fake.on("update", does=True)
 
     report = driven.backend.index()
 
     assert report.counts.new == 2
     assert driven.pauses == [0.5, 1.0]
+
+
+def test_so_is_what_took_too_long(driven: Driven) -> None:
+    driven.configure(update={"updateTimeoutMs": 3000})
+    driven.fake.on("update", delay=60)
+    driven.fake.on("update", does=True)
+
+    assert driven.backend.index().counts.new == 2
+    assert driven.pauses == [0.5]
 
 
 def test_and_no_more_often(driven: Driven) -> None:
@@ -200,6 +205,18 @@ def test_a_missing_command_is_an_error(driven: Driven) -> None:
     driven.configure(command="no-such-qmd")
 
     assert failure(driven).cause == "missing"
+
+
+def test_collections_that_qmd_forgets_during_the_run_are_made_again(driven: Driven) -> None:
+    driven.backend.index()
+    driven.fake.forget()
+    driven.fake.on("update", forgets=True)
+
+    report = driven.backend.index()
+
+    assert report.counts.total == 2
+    assert driven.fake.commands == ["update", *["collection add"] * 3]
+    assert driven.found("router") == ["memory/day.md"]
 
 
 # --- vectors -------------------------------------------------------------------------------------
@@ -295,3 +312,18 @@ def test_vectors_that_take_too_long_go_on_next_time(by_meaning: Driven) -> None:
 
     assert "embedTimeoutMs" in report.warnings[0]
     assert not report.embedded
+
+
+def test_models_are_fetched_when_asked_for(driven: Driven) -> None:
+    driven.backend.fetch_models()
+
+    assert driven.fake.commands == ["pull"]
+
+
+def test_models_that_cannot_be_fetched_are_a_cause(driven: Driven) -> None:
+    driven.fake.on("pull", stderr="TypeError: fetch failed", code=1)
+
+    with pytest.raises(QmdError) as caught:
+        driven.backend.fetch_models()
+
+    assert caught.value.cause == "models"
