@@ -171,6 +171,7 @@ def index(
 
         return preview.run(
             force=force,
+            backend=backend,
             provider=provider,
             sources=sources,
             batch=batch,

@@ -17,6 +17,7 @@ from ocmem.settings.address import shown_url
 def run(
     *,
     force: bool,
+    backend: str | None,
     provider: str | None,
     sources: tuple[Source, ...],
     batch: bool | None,
@@ -25,9 +26,15 @@ def run(
 ) -> int:
     code = 0
     entries: list[object] = []
-    for settings in common.each_agent(given, provider=provider, sources=sources):
+    chosen = {"backend": backend, "provider": provider, "sources": sources}
+    for settings in common.each_agent(given, **chosen):
         if not settings.search.enabled:
             print("Memory search disabled.", file=sys.stderr)
+            continue
+        if settings.uses_qmd:
+            from ocmem.cli import qmd_index
+
+            entries.append(qmd_index.preview(settings, as_json=as_json))
             continue
         try:
             found = estimate(settings, force=force, batch=batch, only=sources)

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from ocmem.backends.qmd import walk
 from ocmem.backends.qmd.backend import QmdBackend
 from ocmem.backends.qmd.front import NAME
 from ocmem.backends.qmd.indexing import QmdReport
@@ -47,6 +48,28 @@ def run(settings: Settings, *, force: bool, waits: bool, as_json: bool, given: G
     if not is_quiet and not as_json:
         print(_summary(report, settings.qmd.mode, seconds), file=sys.stderr)
     return Done(fields(settings, report, seconds), is_complete=exporter.is_complete)
+
+
+def preview(settings: Settings, *, as_json: bool) -> dict[str, Any]:
+    """What a run would do to collections, and how many files QMD would look at."""
+    backend = QmdBackend(settings)
+    collections = backend.wanted.collections
+    absent = backend.status().absent
+    files = sum(map(walk.count, collections))
+    if not as_json:
+        print(f"Would have QMD look at {files} files ({settings.agent_id}).")
+        print(f"Collections: {', '.join(each.name for each in collections)}")
+        if absent:
+            print(f"To be made: {', '.join(absent)}")
+        print("Cost: none; no text leaves this machine")
+    return {
+        "agentId": settings.agent_id,
+        "dryRun": True,
+        "backend": NAME,
+        "files": {"scanned": files},
+        "collections": [each.name for each in collections],
+        "absent": list(absent),
+    }
 
 
 def _index(

@@ -76,7 +76,7 @@ def look(settings: Settings, *, deep: bool) -> QmdState:
 def _trouble(backend: QmdBackend, facts: Facts, *, deep: bool) -> OcmemError | None:
     """Why the next search would not be answered by QMD, as far as one can tell."""
     if facts.trouble is not None:
-        return QmdError(facts.trouble, cause="failed")
+        return facts.trouble
     if not deep:
         failure = facts.failure if facts.rest_ms else None
         if failure is None:

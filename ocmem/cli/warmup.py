@@ -23,7 +23,7 @@ def run(*, as_json: bool, given: Given) -> int:
         if not settings.search.enabled:
             print("Memory search disabled.", file=sys.stderr)
             continue
-        done = _warmed(settings, given)
+        done = _by_qmd(settings, given) if settings.uses_qmd else _warmed(settings, given)
         if isinstance(done.failure, EmbedderError):
             try:
                 second = common.fallback(settings, given, done.failure)
@@ -41,6 +41,12 @@ def run(*, as_json: bool, given: Given) -> int:
     if as_json:
         print(wire.document(entries))
     return code
+
+
+def _by_qmd(settings: Settings, given: Given) -> Warmup:
+    from ocmem.cli import qmd_warmup
+
+    return qmd_warmup.warmed(settings, given)
 
 
 def _warmed(settings: Settings, given: Given) -> Warmup:
@@ -84,24 +90,33 @@ def _probe(settings: Settings) -> Wanted:
 
 
 def _lines(done: Warmup) -> Iterator[str]:
-    choice = done.settings.provider
+    provider, requested, model = _who(done.settings)
     yield f"Memory Warm-up ({done.settings.agent_id})"
-    yield f"Provider: {choice.id} (requested: {choice.requested})"
-    yield f"Model: {shown_url(choice.model) if choice.id != 'none' else 'none'}"
+    yield f"Provider: {provider} (requested: {requested})"
+    yield f"Model: {model if provider != 'none' else 'none'}"
     for step in done.steps:
         said = "failed" if step.error is not None else "ready"
         yield f"  {step.name:<8}  {said:<6}  {step.seconds:6.2f} s · {step.detail}"
     yield "Not ready." if done.failure is not None else "Ready."
 
 
+def _who(settings: Settings) -> tuple[str, str, str]:
+    """Provider, what was asked for, and the model."""
+    if settings.uses_qmd:
+        return "qmd", "qmd", "qmd"
+    choice = settings.provider
+    return choice.id, choice.requested, shown_url(choice.model)
+
+
 def _fields(done: Warmup) -> dict[str, Any]:
-    choice = done.settings.provider
+    provider, requested, model = _who(done.settings)
     fields: dict[str, Any] = {
         "agentId": done.settings.agent_id,
         "ready": done.failure is None,
-        "provider": choice.id,
-        "model": shown_url(choice.model),
-        "requestedProvider": choice.requested,
+        "backend": done.settings.backend,
+        "provider": provider,
+        "model": model,
+        "requestedProvider": requested,
         "steps": [
             {
                 "step": step.name,
@@ -112,6 +127,7 @@ def _fields(done: Warmup) -> dict[str, Any]:
             for step in done.steps
         ],
     }
-    if choice.fallback is not None:
-        fields["fallback"] = wire.fallback(choice.fallback)
+    used = done.settings.provider.fallback
+    if used is not None and not done.settings.uses_qmd:
+        fields["fallback"] = wire.fallback(used)
     return fields

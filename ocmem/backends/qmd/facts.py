@@ -20,7 +20,7 @@ class Facts:
     command: str
     location: str | None  # None: there is no such command
     version: str | None  # None: not asked, or it could not tell
-    trouble: str | None  # why it could not
+    trouble: QmdError | None  # why it could not
     index_exists: bool
     counts: Counts
     collections: tuple[Collection, ...]
@@ -44,12 +44,12 @@ def gather(qmd: Qmd, wanted: Wanted, state: State, *, asks_version: bool, now_ms
     settings, location = qmd.settings, qmd.location
     warnings = [*settings.warnings, *wanted.warnings]
     version = None
-    trouble = None if location is not None else str(causes.missing(settings.command))
+    trouble = None if location is not None else causes.missing(settings.command)
     if asks_version and location is not None:
         try:
             version = qmd.version()
         except QmdError as error:
-            trouble = str(error)
+            trouble = error
     exists, counts, absent = False, Counts(), [each.name for each in wanted.collections]
     try:
         index = qmd_index.open_existing(settings.database)

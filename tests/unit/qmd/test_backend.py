@@ -618,7 +618,7 @@ def test_a_qmd_that_cannot_tell_is_old_or_in_trouble(
     facts = driven.backend.status(asks_version=True)
 
     assert facts.version == version
-    assert (facts.trouble is None) if trouble is None else trouble in (facts.trouble or "")
+    assert (facts.trouble is None) if trouble is None else trouble in str(facts.trouble)
 
 
 def test_status_tells_that_there_is_no_command(driven: Driven) -> None:
@@ -627,7 +627,7 @@ def test_status_tells_that_there_is_no_command(driven: Driven) -> None:
     facts = driven.backend.status(asks_version=True)
 
     assert facts.location is None
-    assert "not installed" in (facts.trouble or "")
+    assert "not installed" in str(facts.trouble)
 
 
 def test_status_counts_documents_and_what_waits_for_vectors(ready: Driven) -> None:
