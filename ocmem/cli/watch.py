@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NoReturn
 from ocmem.backends.builtin import BuiltinBackend
 from ocmem.cli import common, table, wire
 from ocmem.cli.common import Given
-from ocmem.core import lock
 from ocmem.core.embedder import Embedder
+from ocmem.core.watch_lock import watching
 from ocmem.errors import IndexBusy, OcmemError, UsageError
 from ocmem.model import Source, SyncReport
 from ocmem.settings import Settings
@@ -81,7 +81,7 @@ def _is_ours(settings: Settings, held: contextlib.ExitStack) -> bool:
     """Whether nobody else watches that index; then it is ours until `held` is closed."""
     shown = settings.shown(settings.index_path)
     try:
-        left = held.enter_context(lock.watching(settings.index_path))
+        left = held.enter_context(watching(settings.index_path)).former
     except IndexBusy as error:
         common.complain(error)
         return False
