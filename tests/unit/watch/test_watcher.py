@@ -36,7 +36,7 @@ class Agent:
     def pass_ms(self, ms: int) -> Outcome | None:
         """Let time go by, and do what is due then."""
         self.now_ms += ms
-        return self.watched.step(now_ms=self.now_ms)
+        return self.watched.step(lambda: self.now_ms)
 
     def hear(self, source: Source, path: Path) -> None:
         self.watched.touch(source, str(path), now_ms=self.now_ms)
