@@ -50,14 +50,14 @@ def test_whatever_happens_to_the_notes_the_index_follows(ocmem: Program, notes: 
         watcher.change("memory/moved/er/c.md")
         (notes / "MEMORY.md").unlink()
         removed = watcher.change("MEMORY.md")
-        code, out, err = watcher.stop()
+        code, _, err = watcher.stop()
 
     assert (first["event"], first["reason"]) == ("sync", "start")
     assert first["changed"] == ["MEMORY.md", "memory/a.md"]
     assert changed["reason"] == "change"
     assert changed["files"]["changed"] == 1
     assert "MEMORY.md" in removed["removed"]
-    assert (code, out, err) == (0, "", "")
+    assert (code, err) == (0, "")
     assert digest(ocmem.own_index) == fresh_digest(ocmem)
 
 
@@ -67,7 +67,7 @@ def test_folders_may_appear_after_the_watcher(ocmem: Program) -> None:
         watcher.sync()
         ocmem.note("memory/a.md", "alpha\n")
         watcher.change("memory/a.md")
-        ocmem.note("memory/b.md", "beta\n")
+        ocmem.save("memory/b.md", "beta\n")
         watcher.change("memory/b.md")
 
 
@@ -77,7 +77,7 @@ def test_one_line_a_sync_for_people(ocmem: Program, notes: Path) -> None:
 
     with watching(ocmem, "--debounce", "50") as watcher:
         first = watcher.line()
-        ocmem.note("memory/a\x1b[31m.md", "alpha\n")
+        ocmem.save("memory/a\x1b[31m.md", "alpha\n")
         second = watcher.line()
 
     assert first[9:].startswith("changed MEMORY.md, memory/a.md, memory/b.md and 3 more · 6 chunks")
@@ -99,7 +99,7 @@ def test_a_watcher_ends_cleanly_in_the_middle_of_a_sync(
         watcher.sync()
         fake.forget()
         fake.add_fault("hang", times=FOREVER)
-        note = ocmem.note("memory/b.md", "beta\n")
+        note = ocmem.save("memory/b.md", "beta\n")
         wait_until(lambda: fake.texts() == ["beta\n"])
 
         ended, out, err = watcher.stop(number)
@@ -122,7 +122,7 @@ def test_what_nohup_or_a_shell_made_it_ignore_does_not_end_a_watcher(
         watcher.sync()
         watcher.child.send_signal(number)
 
-        ocmem.note("memory/b.md", "beta\n")
+        ocmem.save("memory/b.md", "beta\n")
         watcher.change("memory/b.md")
 
         assert watcher.stop() == (0, "", "")
@@ -283,10 +283,10 @@ def test_a_provider_that_is_down_is_told_and_tried_again_with_the_next_change(
     with watching(ocmem, *QUICK) as watcher:
         watcher.sync()
         fake.add_fault("echo_key", times=FOREVER)
-        ocmem.note("memory/b.md", "beta\n")
+        ocmem.save("memory/b.md", "beta\n")
         failed = watcher.sync()
         fake.faults.clear()
-        ocmem.note("memory/c.md", "gamma\n")
+        ocmem.save("memory/c.md", "gamma\n")
         mended = watcher.change("memory/b.md", "memory/c.md")
         _, _, err = watcher.stop()
 
@@ -302,7 +302,7 @@ def test_a_reader_who_leaves_ends_the_watcher(ocmem: Program, notes: Path) -> No
         assert watcher.child.stdout is not None
         watcher.child.stdout.close()
 
-        ocmem.note("memory/b.md", "beta\n")
+        ocmem.save("memory/b.md", "beta\n")
 
         assert watcher.child.wait(40) == 0
 
