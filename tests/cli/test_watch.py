@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 import shutil
 import signal
 import subprocess
@@ -310,21 +309,16 @@ def test_a_reader_who_leaves_ends_the_watcher(ocmem: Program, notes: Path) -> No
 def test_a_reader_who_wanted_one_line_need_not_wait_for_the_next(
     ocmem: Program, notes: Path
 ) -> None:
-    watch = shlex.join(ocmem.command("watch"))
-    script = f"{watch} | head -1; echo ${{PIPESTATUS[0]}}"
+    with watching(ocmem) as watcher:
+        out = watcher.child.stdout
+        assert out is not None
+        head = subprocess.run(["head", "-1"], stdin=out, capture_output=True, check=True)
+        out.close()
 
-    done = subprocess.run(
-        ["bash", "-c", script],
-        env=ocmem.env,
-        capture_output=True,
-        text=True,
-        timeout=40,
-        check=True,
-    )
+        code, err = watcher.child.wait(40), watcher.err()
 
-    line, code = done.stdout.splitlines()
-    assert "changed MEMORY.md, memory/a.md" in line
-    assert (code, done.stderr) == ("0", "")
+    assert b"changed MEMORY.md, memory/a.md" in head.stdout
+    assert (code, err) == (0, "")
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,10 @@ class Watching:
             pass
         return line
 
+    def err(self) -> str:
+        """What is said on stderr until it ends."""
+        return self._talk.rest()
+
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
         """Ask it to end."""
         self.child.send_signal(number)
