@@ -99,6 +99,7 @@ class WatchLock:
         draft = self._path.with_name(f"{self._path.name}.{os.getpid()}-{time.time_ns()}")
         try:
             try:
+                draft.touch(0o600)
                 draft.write_bytes(self._me.note)
                 former = self.former = holder.read(self._path)
                 # Both by the clock of the file system, which may be that of another machine.

@@ -90,6 +90,12 @@ def test_a_watcher_that_ended_well_leaves_no_trace(index: Path) -> None:
     assert [path.name for path in index.parent.iterdir()] == ["main.sqlite.watch"]
 
 
+@pytest.mark.usefixtures("either")
+def test_a_lock_file_is_for_its_owner_only(index: Path) -> None:
+    with watching(index, sleep=at_once):
+        assert lock_file(index).stat().st_mode & 0o777 == 0o600
+
+
 def test_the_lock_of_a_dead_watcher_is_taken_over(index: Path) -> None:
     with subprocess.Popen(watcher_elsewhere(index), stdin=PIPE, stdout=PIPE) as other:
         assert other.stdout is not None
