@@ -1,6 +1,7 @@
 """`ocmem watch`."""
 
 import contextlib
+import select
 import signal
 import sys
 import time
@@ -13,9 +14,9 @@ from typing import TYPE_CHECKING, NoReturn
 from ocmem.backends.builtin import BuiltinBackend
 from ocmem.cli import common, table, wire
 from ocmem.cli.common import Given
-from ocmem.core import lock
 from ocmem.core.embedder import Embedder
-from ocmem.errors import IndexBusy, OcmemError, UsageError
+from ocmem.core.watch_lock import WatchLock, watching
+from ocmem.errors import IndexUnavailable, OcmemError, ReaderLeft, UsageError
 from ocmem.model import Source, SyncReport
 from ocmem.settings import Settings
 
@@ -41,18 +42,19 @@ def run(
     with _stopping(), contextlib.ExitStack() as held:
         agents = []
         for settings in common.each_agent(given, sources=sources):
-            if settings.search.enabled and _is_ours(settings, held):
+            if not settings.search.enabled:
+                print("Memory search disabled.", file=sys.stderr)
+                continue
+            lock = _lock(settings, held)
+            if lock is not None:
                 settings = _without_waiting(settings)
                 runner = _Runner(settings, given, sources)
-                agents.append(watched(settings, runner, quiet_ms=debounce_ms))
-            elif not settings.search.enabled:
-                print("Memory search disabled.", file=sys.stderr)
-        if not agents:
-            return 1
+                agents.append(watched(settings, runner, keep=lock.keep, quiet_ms=debounce_ms))
         watches = Watches(common.warn)
         held.callback(watches.stop)
         teller = _Teller(given, as_json=as_json, names=len(agents) > 1)
-        watch(agents, watches, teller)
+        watch(agents, watches, teller, each_turn=_end_if_unread)
+        return 1  # none was ours to watch, or none is any more
     return 0
 
 
@@ -61,13 +63,16 @@ def _stopping() -> Iterator[None]:
     """A polite request to end is an exception, wherever it finds us, and ends here.
 
     Ctrl-C is one already, and goes further: whoever pressed it wants to see that it was heard.
+    What we were told to ignore (by `nohup`, or by a shell's `&`) stays ignored; of Ctrl-C, Python
+    sees to that.
     """
 
     def stop(number: int, frame: FrameType | None) -> NoReturn:
         raise Stopped
 
     names = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
-    former = {name: signal.signal(name, stop) for name in names}
+    heard = [name for name in names if signal.getsignal(name) is not signal.SIG_IGN]
+    former = {name: signal.signal(name, stop) for name in heard}
     try:
         yield
     except Stopped:
@@ -77,20 +82,30 @@ def _stopping() -> Iterator[None]:
             signal.signal(name, handler)
 
 
-def _is_ours(settings: Settings, held: contextlib.ExitStack) -> bool:
-    """Whether nobody else watches that index; then it is ours until `held` is closed."""
-    shown = settings.shown(settings.index_path)
+def _lock(settings: Settings, held: contextlib.ExitStack) -> WatchLock | None:
+    """The right to watch that index, until `held` is closed; None if it cannot be had."""
     try:
-        left = held.enter_context(lock.watching(settings.index_path))
-    except IndexBusy as error:
+        lock = held.enter_context(watching(settings.index_path))
+    except IndexUnavailable as error:
         common.complain(error)
-        return False
-    if left is not None:
-        by = left.shown(time.time() * 1000)
+        return None
+    if lock.former is not None:
+        by = lock.former.shown(time.time() * 1000)
+        shown = settings.shown(settings.index_path)
         common.warn(f"{shown}: taking over from {by}, which is gone")
     if not settings.search.watch.enabled:
         common.warn("sync.watch is false, which holds for OpenClaw; watching all the same")
-    return True
+    return lock
+
+
+def _end_if_unread() -> None:
+    """`ocmem watch | head -1` is over with the first line, not with the one after it."""
+    if not hasattr(select, "poll") or sys.stdout.isatty():
+        return
+    out = select.poll()
+    out.register(sys.stdout.fileno(), 0)  # no wish to write: only what went wrong is reported
+    if any(event & (select.POLLERR | select.POLLHUP) for _, event in out.poll(0)):
+        raise ReaderLeft
 
 
 def _without_waiting(settings: Settings) -> Settings:
@@ -164,7 +179,8 @@ class _Teller:
 def _failure(outcome: "Outcome") -> OcmemError:
     error = outcome.error or OcmemError("")
     whose = f"Memory index failed ({outcome.settings.agent_id})"
-    return OcmemError(f"{whose}: {error}; trying again later", hint=error.hint)
+    then = "no longer watched" if outcome.is_last else "trying again later"
+    return OcmemError(f"{whose}: {error}; {then}", hint=error.hint)
 
 
 def _line(report: SyncReport) -> str:

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ocmem.core import embedder, ledger, lock, sql
+from ocmem.core import embedder, ledger, sql, watch_lock
 from ocmem.core.embedder import Notice, no_notice
 from ocmem.core.freshness import differs, indexed_sources, scan_of, why_full
-from ocmem.core.lock import Holder
+from ocmem.core.holder import Holder
 from ocmem.core.store import Connection, open_existing, rows, vectors
 from ocmem.errors import EmbedderError
 from ocmem.model import BatchState, Pending, Source
@@ -68,7 +68,7 @@ class Health:
 
 def health(settings: Settings, *, deep: bool, notice: Notice = no_notice) -> Health:
     """Look at files and index; with `deep`, run a query, and ask the provider for an embedding."""
-    watcher = lock.watcher_of(settings.index_path)
+    watcher = watch_lock.watcher_of(settings.index_path)
     found = Health(settings, pending=ledger.pending(settings), watcher=watcher)
     db = open_existing(settings.index_path, "read")
     if db is None:

@@ -70,6 +70,14 @@ class _Armed:
         return self.observer is not None and self.handler.is_lost
 
 
+@dataclass(frozen=True, slots=True)
+class Arming:
+    """How the places of an agent are watched now."""
+
+    is_whole: bool  # every place reports by itself what happens in it
+    has_changed: bool  # one came, went or was replaced: nobody has told what is in it now
+
+
 @dataclass(slots=True)
 class Watches:
     """Keeps events coming from places that appear, vanish and are replaced."""
@@ -79,22 +87,28 @@ class Watches:
     _armed: dict[tuple[int, Place], _Armed] = field(default_factory=dict)
     _told: set[str] = field(default_factory=set)
 
-    def arm(self, agent: int, places: Sequence[Place]) -> bool:
-        """Watch what is there now. True if every place reports by itself what happens in it."""
-        is_whole = True
+    def arm(self, agent: int, places: Sequence[Place]) -> Arming:
+        """Watch what is there now. Costs little where nothing changed: a look at each place."""
+        is_whole, has_changed = True, False
         for place in places:
             key = (agent, place)
             identity = _identity(place.path)
             armed = self._armed.get(key)
             if armed is not None and (armed.identity != identity or armed.is_lost):
                 self._disarm(key)
-                armed = None
+                armed, has_changed = None, True
             if identity is not None and armed is None:
                 handler = _Handler(agent, place, self._found)
                 armed = _Armed(identity, handler, self._observer(place, handler))
                 self._armed[key] = armed
+                has_changed = True
             is_whole = is_whole and armed is not None and armed.observer is not None
-        return is_whole
+        return Arming(is_whole, has_changed)
+
+    def drop(self, agent: int) -> None:
+        """Nobody cares any more what happens there."""
+        for key in [key for key in self._armed if key[0] == agent]:
+            self._disarm(key)
 
     def wait(self, timeout_s: float) -> Iterator[Sighting]:
         """What happens within that time; ends with the first of it, and all that came along."""

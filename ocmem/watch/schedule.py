@@ -8,7 +8,7 @@ from ocmem.model import Source
 from ocmem.watch.debouncer import Debouncer
 from ocmem.watch.deltas import CountLines, Deltas
 
-Reason = Literal["start", "change", "sessions", "interval", "retry"]
+Reason = Literal["start", "change", "sessions", "interval", "retry", "lost"]
 SizeOf = Callable[[str], int | None]  # of a transcript by its path; None: it is gone
 
 SESSION_WINDOW_MS = 5000  # how long the growth of transcripts is collected
@@ -86,10 +86,15 @@ class Schedule:
         sources: tuple[Source, ...] = ("memory",) if notes else ()
         return Due("change" if notes else "sessions", (*sources, *(("sessions",) if grown else ())))
 
+    def start_over(self) -> None:
+        """The index is gone: everything is due at once."""
+        self._has_begun = False
+        self._next_full_ms = 0
+
     def succeeded(
         self, due: Due, sizes: Mapping[str, int], *, now_ms: int, is_complete: bool = True
     ) -> None:
-        """A sync is over; `sizes` are those of the transcripts that it saw."""
+        """A sync is over by now; `sizes` are those of the transcripts that it saw."""
         self._failures = 0
         self._next_retry_ms = None if is_complete else now_ms + LOOK_AGAIN_MS
         if due.only:
@@ -99,7 +104,7 @@ class Schedule:
             self._next_full_ms = now_ms + self.interval_ms
 
     def failed(self, *, now_ms: int) -> None:
-        """A sync came to nothing: everything is tried again, ever more rarely."""
+        """A sync came to nothing by now: everything is tried again, ever more rarely."""
         wait_ms = min(_FIRST_RETRY_MS * 2**self._failures, _LAST_RETRY_MS)
         self._failures += 1
         self._next_retry_ms = now_ms + wait_ms

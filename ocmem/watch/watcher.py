@@ -1,29 +1,30 @@
 """The loop: wait for something to happen, sync what is due, say what came of it."""
 
 import contextlib
-import math
+import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
 from ocmem.core import files, freshness
 from ocmem.core.session_files import FOLDER
 from ocmem.core.store import open_existing, rows
-from ocmem.errors import IndexUnavailable, OcmemError
+from ocmem.errors import IndexBusy, IndexUnavailable, OcmemError
 from ocmem.model import Source, Stamp, SyncReport
 from ocmem.settings import Settings
-from ocmem.watch.observer import Watches
+from ocmem.watch.observer import Arming, Watches
 from ocmem.watch.places import Place, places_of
 from ocmem.watch.schedule import Due, Schedule
 
-SWEEP_MS = 60_000  # a look at all files, in case an event was lost
+SWEEP_MS = 60_000  # between two looks at all files, in case an event was lost
 POLL_MS = 5_000  # the same where events cannot be had, or where a folder is missing
+TURN_MS = 5_000  # between two looks at the places themselves, which may be replaced unseen
 
 # Syncs some sources, or all; also gives the settings that were used: a fallback's, maybe.
 Run = Callable[[tuple[Source, ...]], tuple[Settings, SyncReport]]
 Stamps = dict[tuple[Source, str], Stamp]
+Clock = Callable[[], int]  # in milliseconds, and never put back
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class Outcome:
     due: Due
     report: SyncReport | None = None
     error: OcmemError | None = None
+    is_last: bool = False  # nothing more comes from that agent
 
 
 @dataclass(slots=True)
@@ -44,33 +46,41 @@ class Watched:
     run: Run
     schedule: Schedule
     sources: tuple[Source, ...] = ()
-    _stamps: Stamps = field(default_factory=dict)
+    keep: Callable[[], bool] = lambda: False  # the lock; True if it had to be made anew
+    _stamps: Stamps | None = None  # None before the first sync, which looks at everything
+    _swept_ms: int = 0
 
     def places(self) -> list[Place]:
         return places_of(self.settings, self.sources)
 
-    def step(self, *, now_ms: int) -> Outcome | None:
-        """Do what is due, if anything is."""
-        due = self.schedule.take_due(self._size_of, now_ms=now_ms)
+    def guard(self) -> None:
+        """Stay the only watcher of that index; raises IndexBusy if somebody else is by now."""
+        is_anew = self.keep()
+        if is_anew and not os.path.exists(self.settings.index_path):  # noqa: PTH110
+            self.schedule.start_over()
+
+    def step(self, clock: Clock) -> Outcome | None:
+        """Do what is due, if anything is. That may take long, so it takes a clock, not a time."""
+        due = self.schedule.take_due(self._size_of, now_ms=clock())
         if due is None:
             return None
         self.sources = sources_of(self.settings)
         # Looked at before they are read: what changes meanwhile will look different later.
         seen = self._look(due.only or self.sources)
-        others = {key: stamp for key, stamp in self._stamps.items() if key[0] not in due.only}
-        self._stamps = {**others, **seen} if due.only else seen
+        known = (self._stamps or {}).items() if due.only else ()
+        self._stamps = {key: stamp for key, stamp in known if key[0] not in due.only} | seen
         try:
             used, report = self.run(due.only)
         except OcmemError as error:
-            self.schedule.failed(now_ms=now_ms)
+            self.schedule.failed(now_ms=clock())
             return Outcome(self.settings, due, error=error)
         except OSError as error:  # a file that can be listed, and then not be read to its end
-            self.schedule.failed(now_ms=now_ms)
+            self.schedule.failed(now_ms=clock())
             failure = OcmemError(f"{error.strerror}: {error.filename or 'a file'}")
             return Outcome(self.settings, due, error=failure)
         self.sources = sources_of(self.settings)
         sizes = {path: stamp.size for (kind, path), stamp in seen.items() if kind == "sessions"}
-        self.schedule.succeeded(due, sizes, now_ms=now_ms, is_complete=report.pending is None)
+        self.schedule.succeeded(due, sizes, now_ms=clock(), is_complete=report.pending is None)
         return Outcome(used, due, report)
 
     def touch(self, source: Source, location: str, *, now_ms: int) -> None:
@@ -79,8 +89,17 @@ class Watched:
         path = f"{FOLDER}{name}" if source == "sessions" else location
         self.schedule.touch(source, path, now_ms=now_ms)
 
+    def look_around(self, arming: Arming, clock: Clock) -> None:
+        """Sweep if it is time to, or if the places are not those that they were."""
+        pause_ms = SWEEP_MS if arming.is_whole else POLL_MS
+        if arming.has_changed or clock() - self._swept_ms >= pause_ms:
+            self.sweep(now_ms=clock())
+            self._swept_ms = clock()
+
     def sweep(self, *, now_ms: int) -> None:
         """Look for changes that nobody has told about."""
+        if self._stamps is None:
+            return
         before, self._stamps = self._stamps, self._look(self.sources)
         for key in before.keys() | self._stamps.keys():
             if before.get(key) != self._stamps.get(key):
@@ -98,7 +117,13 @@ class Watched:
             return None
 
 
-def watched(settings: Settings, run: Run, *, quiet_ms: int | None = None) -> Watched:
+def watched(
+    settings: Settings,
+    run: Run,
+    *,
+    keep: Callable[[], bool] = lambda: False,
+    quiet_ms: int | None = None,
+) -> Watched:
     """An agent as its settings want it to be watched; `quiet_ms` is an option that beats them."""
     limits = settings.search.watch
 
@@ -112,7 +137,7 @@ def watched(settings: Settings, run: Run, *, quiet_ms: int | None = None) -> Wat
         delta_messages=limits.delta_messages,
         count_lines=count,
     )
-    return Watched(settings, run, schedule, sources_of(settings))
+    return Watched(settings, run, schedule, sources_of(settings), keep)
 
 
 def sources_of(settings: Settings) -> tuple[Source, ...]:
@@ -139,31 +164,44 @@ def count_lines(location: Path, start: int, end: int) -> int:
     return count
 
 
-def watch(agents: Sequence[Watched], watches: Watches, show: Callable[[Outcome], None]) -> NoReturn:
-    """Until somebody interrupts."""
-    next_sweep_ms: float = 0
+def monotonic_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
+
+
+def watch(
+    agents: Sequence[Watched],
+    watches: Watches,
+    show: Callable[[Outcome], None],
+    *,
+    clock: Clock = monotonic_ms,
+    each_turn: Callable[[], None] = lambda: None,
+) -> None:
+    """Until somebody interrupts, or until none of the agents is ours to watch any more."""
+    left = dict(enumerate(agents))
     while True:
-        # Before the files are looked at: what happens from here on is told.
-        armed = [watches.arm(at, agent.places()) for at, agent in enumerate(agents)]
-        for agent in agents:
-            outcome = agent.step(now_ms=_now_ms())
+        each_turn()
+        for number, agent in list(left.items()):
+            try:
+                agent.guard()
+            except IndexBusy as error:
+                show(Outcome(agent.settings, Due("lost"), error=error, is_last=True))
+                watches.drop(number)
+                del left[number]
+        if not left:
+            return
+        for number, agent in left.items():
+            # Before the files are looked at: what happens from here on is told.
+            agent.look_around(watches.arm(number, agent.places()), clock)
+        for agent in left.values():
+            outcome = agent.step(clock)
             if outcome is not None:
                 show(outcome)
-        now_ms = _now_ms()
-        pause_ms = SWEEP_MS if all(armed) else POLL_MS
-        next_sweep_ms = min(next_sweep_ms or math.inf, now_ms + pause_ms)
-        times = (agent.schedule.next_ms for agent in agents)
-        next_ms = min((time for time in times if time is not None), default=next_sweep_ms)
-        for sighting in watches.wait(max(0, min(next_ms, next_sweep_ms) - now_ms) / 1000):
-            agents[sighting.agent].touch(sighting.source, sighting.path, now_ms=_now_ms())
-        if _now_ms() >= next_sweep_ms:
-            next_sweep_ms = 0
-            for agent in agents:
-                agent.sweep(now_ms=_now_ms())
-
-
-def _now_ms() -> int:
-    return time.monotonic_ns() // 1_000_000
+        now_ms = clock()
+        times = (agent.schedule.next_ms for agent in left.values())
+        next_ms = min([now_ms + TURN_MS, *(time for time in times if time is not None)])
+        for sighting in watches.wait(max(0, next_ms - now_ms) / 1000):
+            if sighting.agent in left:
+                left[sighting.agent].touch(sighting.source, sighting.path, now_ms=clock())
 
 
 def _location(settings: Settings, path: str) -> Path:

@@ -13,7 +13,7 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -75,6 +75,12 @@ class Program:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         return path
+
+    def save(self, name: str, text: str) -> Path:
+        """The same at one blow, so that nobody who watches catches the note without its text."""
+        draft = self.home / "draft"
+        draft.write_text(text)
+        return draft.replace(self.workspace / name)
 
     def example(self) -> None:
         """The workspace with the example notes in it."""
@@ -144,8 +150,15 @@ class Program:
         os.close(ours)
         return shown.decode().replace("\r\n", "\n")
 
-    def start(self, *args: str) -> subprocess.Popen[bytes]:
-        """Run in the background, with both streams as pipes."""
+    def start(self, *args: str, ignoring: Sequence[int] = ()) -> subprocess.Popen[bytes]:
+        """Run in the background, with both streams as pipes, and signals ignored as told."""
+
+        def prepare() -> None:
+            # A shell makes its background jobs ignore Ctrl-C, and they hand that down.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            for number in ignoring:
+                signal.signal(number, signal.SIG_IGN)
+
         return subprocess.Popen(
             self.command(*args),
             cwd=self.home,
@@ -153,8 +166,7 @@ class Program:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            # A shell makes its background jobs ignore Ctrl-C, and they hand that down.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            preexec_fn=prepare,
         )
 
     def command(self, *args: str) -> list[str]:

@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -47,14 +49,14 @@ def test_whatever_happens_to_the_notes_the_index_follows(ocmem: Program, notes: 
         watcher.change("memory/moved/er/c.md")
         (notes / "MEMORY.md").unlink()
         removed = watcher.change("MEMORY.md")
-        code, out, err = watcher.stop()
+        code, _, err = watcher.stop()
 
     assert (first["event"], first["reason"]) == ("sync", "start")
     assert first["changed"] == ["MEMORY.md", "memory/a.md"]
     assert changed["reason"] == "change"
     assert changed["files"]["changed"] == 1
     assert "MEMORY.md" in removed["removed"]
-    assert (code, out, err) == (0, "", "")
+    assert (code, err) == (0, "")
     assert digest(ocmem.own_index) == fresh_digest(ocmem)
 
 
@@ -64,7 +66,7 @@ def test_folders_may_appear_after_the_watcher(ocmem: Program) -> None:
         watcher.sync()
         ocmem.note("memory/a.md", "alpha\n")
         watcher.change("memory/a.md")
-        ocmem.note("memory/b.md", "beta\n")
+        ocmem.save("memory/b.md", "beta\n")
         watcher.change("memory/b.md")
 
 
@@ -74,7 +76,7 @@ def test_one_line_a_sync_for_people(ocmem: Program, notes: Path) -> None:
 
     with watching(ocmem, "--debounce", "50") as watcher:
         first = watcher.line()
-        ocmem.note("memory/a\x1b[31m.md", "alpha\n")
+        ocmem.save("memory/a\x1b[31m.md", "alpha\n")
         second = watcher.line()
 
     assert first[9:].startswith("changed MEMORY.md, memory/a.md, memory/b.md and 3 more · 6 chunks")
@@ -82,7 +84,9 @@ def test_one_line_a_sync_for_people(ocmem: Program, notes: Path) -> None:
     assert second.endswith(" s")
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0), (signal.SIGHUP, 0)]
+)
 def test_a_watcher_ends_cleanly_in_the_middle_of_a_sync(
     ocmem: Program, fake: FakeProvider, notes: Path, number: int, code: int
 ) -> None:
@@ -94,7 +98,7 @@ def test_a_watcher_ends_cleanly_in_the_middle_of_a_sync(
         watcher.sync()
         fake.forget()
         fake.add_fault("hang", times=FOREVER)
-        note = ocmem.note("memory/b.md", "beta\n")
+        note = ocmem.save("memory/b.md", "beta\n")
         wait_until(lambda: fake.texts() == ["beta\n"])
 
         ended, out, err = watcher.stop(number)
@@ -107,6 +111,20 @@ def test_a_watcher_ends_cleanly_in_the_middle_of_a_sync(
     ocmem.index()
     assert "memory/b.md" in indexed(ocmem.shared_index)
     assert "Watched by" not in ocmem("status").out
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
+def test_what_nohup_or_a_shell_made_it_ignore_does_not_end_a_watcher(
+    ocmem: Program, notes: Path, number: int
+) -> None:
+    with watching(ocmem, *QUICK, ignoring=[number]) as watcher:
+        watcher.sync()
+        watcher.child.send_signal(number)
+
+        ocmem.save("memory/b.md", "beta\n")
+        watcher.change("memory/b.md")
+
+        assert watcher.stop() == (0, "", "")
 
 
 def test_an_index_has_one_watcher_and_status_names_it(ocmem: Program, notes: Path) -> None:
@@ -136,6 +154,45 @@ def test_the_lock_of_a_killed_watcher_is_taken_over(ocmem: Program, notes: Path)
         _, _, err = watcher.stop()
 
     assert f"taking over from ocmem watch (process {killed}, since " in err
+
+
+def test_a_watcher_whose_lock_was_removed_ends_if_another_has_it_by_then(
+    ocmem: Program, notes: Path
+) -> None:
+    with watching(ocmem, *QUICK) as first:
+        first.sync()
+        first.child.send_signal(signal.SIGSTOP)
+        shutil.rmtree(ocmem.own_index.parent)
+        with watching(ocmem, *QUICK) as second:
+            second.sync()
+            first.child.send_signal(signal.SIGCONT)
+
+            event = first.sync(lambda event: event["event"] == "error")
+            code, _, err = first.ended()
+
+            who = f"is watched by ocmem watch (process {second.child.pid}, since "
+            assert event["reason"] == "lost"
+            assert who in event["error"]
+            assert code == 1
+            assert f"Memory index failed (main): {ocmem.own_index} {who}" in err
+            assert "; no longer watched" in err
+            assert second.stop() == (0, "", "")
+
+
+def test_a_watcher_whose_index_was_removed_makes_it_again_and_stays_the_only_one(
+    ocmem: Program, notes: Path
+) -> None:
+    with watching(ocmem, *QUICK) as watcher:
+        watcher.sync()
+        shutil.rmtree(ocmem.own_index.parent)
+
+        again = watcher.sync()
+        second = ocmem("watch")
+
+        assert (again["reason"], again["changed"]) == ("start", ["MEMORY.md", "memory/a.md"])
+        assert (second.code, second.out) == (1, "")
+        assert f"is watched by ocmem watch (process {watcher.child.pid}" in second.err
+        assert watcher.stop() == (0, "", "")
 
 
 def test_searching_beside_a_watcher_works_always(ocmem: Program, notes: Path) -> None:
@@ -187,6 +244,26 @@ def test_several_agents_are_watched_at_once(ocmem: Program) -> None:
     assert changed["agentId"] == "office"
 
 
+def test_an_index_that_cannot_be_written_is_told_and_the_others_are_watched(ocmem: Program) -> None:
+    (ocmem.home / "file").write_text("in the way")
+    agents: list[dict[str, object]] = []
+    for name in ("home", "office"):
+        (ocmem.home / name / "memory").mkdir(parents=True)
+        (ocmem.home / name / "MEMORY.md").write_text(f"{name}\n")
+        agents.append({"id": name, "workspace": str(ocmem.home / name)})
+    agents[0]["memorySearch"] = {"store": {"path": str(ocmem.home / "file" / "index.sqlite")}}
+    ocmem.configure_all({"agents": {"list": agents}})
+
+    with watching(ocmem, *QUICK) as watcher:
+        told = watcher.talk("is not a folder")
+        begun = watcher.sync()
+        (ocmem.home / "office" / "memory" / "a.md").write_text("alpha\n")
+        changed = watcher.change("memory/a.md")
+
+    assert str(ocmem.home / "file") in told
+    assert begun["agentId"] == changed["agentId"] == "office"
+
+
 def test_it_runs_although_openclaw_is_not_to_watch_and_says_so(ocmem: Program, notes: Path) -> None:
     ocmem.configure(sync={"watch": False})
 
@@ -205,10 +282,10 @@ def test_a_provider_that_is_down_is_told_and_tried_again_with_the_next_change(
     with watching(ocmem, *QUICK) as watcher:
         watcher.sync()
         fake.add_fault("echo_key", times=FOREVER)
-        ocmem.note("memory/b.md", "beta\n")
+        ocmem.save("memory/b.md", "beta\n")
         failed = watcher.sync()
         fake.faults.clear()
-        ocmem.note("memory/c.md", "gamma\n")
+        ocmem.save("memory/c.md", "gamma\n")
         mended = watcher.change("memory/b.md", "memory/c.md")
         _, _, err = watcher.stop()
 
@@ -224,9 +301,24 @@ def test_a_reader_who_leaves_ends_the_watcher(ocmem: Program, notes: Path) -> No
         assert watcher.child.stdout is not None
         watcher.child.stdout.close()
 
-        ocmem.note("memory/b.md", "beta\n")
+        ocmem.save("memory/b.md", "beta\n")
 
         assert watcher.child.wait(40) == 0
+
+
+def test_a_reader_who_wanted_one_line_need_not_wait_for_the_next(
+    ocmem: Program, notes: Path
+) -> None:
+    with watching(ocmem) as watcher:
+        out = watcher.child.stdout
+        assert out is not None
+        head = subprocess.run(["head", "-1"], stdin=out, capture_output=True, check=True)
+        out.close()
+
+        code, err = watcher.child.wait(40), watcher.err()
+
+    assert b"changed MEMORY.md, memory/a.md" in head.stdout
+    assert (code, err) == (0, "")
 
 
 @pytest.mark.parametrize(

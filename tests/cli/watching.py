@@ -7,7 +7,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from tests.cli.program import Program
@@ -49,9 +49,17 @@ class Watching:
             pass
         return line
 
+    def err(self) -> str:
+        """What is said on stderr until it ends."""
+        return self._talk.rest()
+
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
-        """Exit code, and what was still said."""
+        """Ask it to end."""
         self.child.send_signal(number)
+        return self.ended()
+
+    def ended(self) -> tuple[int, str, str]:
+        """Exit code, and what was still said."""
         out, err = self._lines.rest(), self._talk.rest()
         return self.child.wait(PATIENCE_S), out, err
 
@@ -85,9 +93,9 @@ class _Lines:
 
 
 @contextlib.contextmanager
-def watching(ocmem: Program, *args: str) -> Iterator[Watching]:
-    """A watcher that has made its first sync, unless it is started without `--json`."""
-    with ocmem.start("watch", *args) as child:
+def watching(ocmem: Program, *args: str, ignoring: Sequence[int] = ()) -> Iterator[Watching]:
+    """A watcher that was just started."""
+    with ocmem.start("watch", *args, ignoring=ignoring) as child:
         try:
             yield Watching(child)
         finally:

@@ -25,7 +25,11 @@ class Listener:
         self.watches = Watches(self.told.append)
 
     def arm(self) -> bool:
-        return self.watches.arm(0, self.places)
+        """Whether every place reports what happens in it."""
+        return self.watches.arm(0, self.places).is_whole
+
+    def has_changed(self) -> bool:
+        return self.watches.arm(0, self.places).has_changed
 
     def names(self, until: Callable[[set[str]], bool]) -> set[str]:
         """The names that were heard of, as soon as they suffice."""
@@ -118,6 +122,74 @@ def test_a_folder_that_was_replaced_is_watched_again(
     (folder / "a.md").write_text("x")
 
     assert listener.hears_of("a.md")
+
+
+def test_only_a_place_that_came_went_or_was_replaced_has_changed(
+    tmp_path: Path, listening: Callable[..., Listener]
+) -> None:
+    folder = tmp_path / "memory"
+    listener = listening(notes(folder))
+    assert not listener.has_changed()
+
+    folder.mkdir()
+    assert listener.has_changed()
+    (folder / "a.md").write_text("x")
+    assert not listener.has_changed()
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new").rename(tmp_path / "memory.new")
+    folder.rename(tmp_path / "old")
+    (tmp_path / "memory.new").rename(folder)
+    assert listener.has_changed()
+    assert not listener.has_changed()
+    folder.rmdir()
+    assert listener.has_changed()
+    assert not listener.has_changed()
+
+
+def test_a_folder_renamed_into_place_is_watched_to_its_depths(
+    tmp_path: Path, listening: Callable[..., Listener]
+) -> None:
+    (tmp_path / "outside" / "deep").mkdir(parents=True)
+    (tmp_path / "memory").mkdir()
+    listener = listening(notes(tmp_path / "memory"))
+    listener.arm()
+
+    (tmp_path / "outside").rename(tmp_path / "memory" / "inside")
+    assert listener.hears_of("inside")
+    (tmp_path / "memory" / "inside" / "deep" / "a.md").write_text("x")
+
+    assert listener.hears_of("a.md")
+
+
+def test_a_link_that_leads_elsewhere_now_is_followed(
+    tmp_path: Path, listening: Callable[..., Listener]
+) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name / "memory").mkdir(parents=True)
+    link = tmp_path / "workspace"
+    link.symlink_to("one")
+    listener = listening(notes(link / "memory"))
+    listener.arm()
+
+    (tmp_path / "new").symlink_to("two")
+    (tmp_path / "new").replace(link)
+    assert listener.has_changed()
+    (tmp_path / "two" / "memory" / "a.md").write_text("x")
+
+    assert listener.hears_of("a.md")
+
+
+def test_of_an_agent_that_was_dropped_nothing_more_is_heard(
+    tmp_path: Path, listening: Callable[..., Listener]
+) -> None:
+    listener = listening(notes(tmp_path))
+    listener.arm()
+    listener.watches.arm(1, listener.places)
+    listener.watches.drop(0)
+
+    (tmp_path / "a.md").write_text("x")
+
+    assert {each.agent for each in listener.watches.wait(PATIENCE_S)} == {1}
 
 
 def test_a_folder_behind_a_link_is_watched(
