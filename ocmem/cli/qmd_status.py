@@ -9,8 +9,8 @@ from ocmem.backends.qmd import staleness, walk
 from ocmem.backends.qmd.backend import QmdBackend
 from ocmem.backends.qmd.facts import Facts
 from ocmem.backends.qmd.front import NAME
-from ocmem.core import lock
-from ocmem.core.lock import Holder
+from ocmem.core import watch_lock
+from ocmem.core.holder import Holder
 from ocmem.errors import IndexUnavailable, OcmemError, QmdError
 from ocmem.model import Source
 from ocmem.settings import Settings
@@ -69,7 +69,7 @@ def look(settings: Settings, *, deep: bool) -> QmdState:
         is_dirty=bool(facts.absent) or staleness.is_stale(backend),
         was_probed=deep,
         trouble=_trouble(backend, facts, deep=deep),
-        watcher=lock.watcher_of(settings.qmd.database),
+        watcher=watch_lock.watcher_of(settings.qmd.database),
     )
 
 
