@@ -191,6 +191,10 @@ class SyncReport:
     batch: BatchState = field(default_factory=BatchState)
 
     @property
+    def is_complete(self) -> bool:
+        return self.pending is None
+
+    @property
     def changed(self) -> int:
         return len(self.changed_paths)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ocmem.backends.builtin import BuiltinBackend
 from ocmem.cli import common, table, wire
@@ -21,7 +21,7 @@ from ocmem.model import Source, SyncReport
 from ocmem.settings import Settings
 
 if TYPE_CHECKING:  # watchdog is for those who watch
-    from ocmem.watch.watcher import Outcome
+    from ocmem.watch.watcher import Outcome, Watched
 
 _WAIT_S = 30.0  # for another run that holds the index; then it is tried again later
 _NAMED = 3  # changed files that a line names
@@ -46,7 +46,9 @@ def run(
                 print("Memory search disabled.", file=sys.stderr)
                 continue
             lock = _lock(settings, held)
-            if lock is not None:
+            if lock is not None and settings.uses_qmd:
+                agents.append(_by_qmd(settings, lock, debounce_ms))
+            elif lock is not None:
                 settings = _without_waiting(settings)
                 runner = _Runner(settings, given, sources)
                 agents.append(watched(settings, runner, keep=lock.keep, quiet_ms=debounce_ms))
@@ -56,6 +58,15 @@ def run(
         watch(agents, watches, teller, each_turn=_end_if_unread)
         return 1  # none was ours to watch, or none is any more
     return 0
+
+
+def _by_qmd(settings: Settings, lock: WatchLock, debounce_ms: int | None) -> "Watched":
+    from ocmem.cli.qmd_watch import Runner
+    from ocmem.watch.qmd import watched
+    from ocmem.watch.watcher import monotonic_ms
+
+    runner = Runner(settings, _WAIT_S)
+    return watched(settings, runner, keep=lock.keep, now_ms=monotonic_ms(), quiet_ms=debounce_ms)
 
 
 @contextlib.contextmanager
@@ -84,16 +95,17 @@ def _stopping() -> Iterator[None]:
 
 def _lock(settings: Settings, held: contextlib.ExitStack) -> WatchLock | None:
     """The right to watch that index, until `held` is closed; None if it cannot be had."""
+    index = settings.qmd.database if settings.uses_qmd else settings.index_path
     try:
-        lock = held.enter_context(watching(settings.index_path))
+        lock = held.enter_context(watching(index))
     except IndexUnavailable as error:
         common.complain(error)
         return None
     if lock.former is not None:
         by = lock.former.shown(time.time() * 1000)
-        shown = settings.shown(settings.index_path)
+        shown = settings.shown(index)
         common.warn(f"{shown}: taking over from {by}, which is gone")
-    if not settings.search.watch.enabled:
+    if not settings.search.watch.enabled and not settings.uses_qmd:
         common.warn("sync.watch is false, which holds for OpenClaw; watching all the same")
     return lock
 
@@ -158,15 +170,14 @@ class _Teller:
             if self.as_json:
                 self._print(wire.watch_error(outcome, at=_moment()))
             return
-        report = outcome.report
-        if report is None:
+        if outcome.report is None:
             return
+        line, fields, issues = _told(outcome)
         if self.as_json:
-            self._print(wire.watch_sync(outcome, report, at=_moment()))
+            self._print(wire.watch_sync(outcome, fields, at=_moment()))
         elif not self.given.get("quiet"):
             who = f"{agent_id}: " if self.names else ""
-            self._print(f"{time.strftime('%H:%M:%S')} {who}{_line(report)}")
-        issues = [issue.message for issue in report.issues]
+            self._print(f"{time.strftime('%H:%M:%S')} {who}{line}")
         for text in issues:
             if text not in self._issues.get(agent_id, []):
                 common.warn(text)
@@ -174,6 +185,19 @@ class _Teller:
 
     def _print(self, line: str) -> None:
         print(line, flush=True)
+
+
+def _told(outcome: "Outcome") -> tuple[str, dict[str, Any], list[str]]:
+    """A line, the same for programs, and what a person should know besides."""
+    report = outcome.report
+    if isinstance(report, SyncReport):
+        fields = wire.report(outcome.settings, report)
+        fields |= {"changed": report.changed_paths, "removed": report.removed_paths}
+        return _line(report), fields, [issue.message for issue in report.issues]
+    from ocmem.cli.qmd_watch import QmdSync
+
+    assert isinstance(report, QmdSync)
+    return report.line, report.fields, list(report.report.warnings)
 
 
 def _failure(outcome: "Outcome") -> OcmemError:

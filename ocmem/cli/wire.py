@@ -153,17 +153,10 @@ def report(settings: Settings, done: SyncReport) -> dict[str, Any]:
     return fields
 
 
-def watch_sync(outcome: "Outcome", done: SyncReport, *, at: str) -> str:
+def watch_sync(outcome: "Outcome", fields: dict[str, Any], *, at: str) -> str:
     """One line: what `index --json` says of a run, and the files that it was about."""
-    fields = {
-        "event": "sync",
-        "at": at,
-        "reason": outcome.due.reason,
-        **report(outcome.settings, done),
-        "changed": done.changed_paths,
-        "removed": done.removed_paths,
-    }
-    return jsjson.compact(fields)
+    event = {"event": "sync", "at": at, "reason": outcome.due.reason}
+    return jsjson.compact(event | fields)
 
 
 def watch_error(outcome: "Outcome", *, at: str) -> str:

@@ -79,7 +79,7 @@ def opened(found: FoundFile) -> Iterator[SourceFile]:
     """
     with open(found.location, "rb") as file:
         # Before reading: a change during the read then shows as another stamp next time.
-        stamp = _stamp(os.fstat(file.fileno()))
+        stamp = stamp_of(os.fstat(file.fileno()))
         if found.source == "sessions":
             spoken = transcript.Transcript(file, stamp.size)
             digest = transcript.content_hash(spoken)
@@ -148,7 +148,7 @@ def _keep(
         else:
             seen.add(real)
             paths.add(path)
-            found.files.append(FoundFile(path, "memory", location, _stamp(status)))
+            found.files.append(FoundFile(path, "memory", location, stamp_of(status)))
 
 
 def _discover_sessions(settings: Settings, found: Discovery) -> None:
@@ -160,7 +160,7 @@ def _discover_sessions(settings: Settings, found: Discovery) -> None:
             why = _add_session(settings, found, entry, is_excluded)
             if why is not None and found.left_out is not None:
                 path = utf16.well_formed(f"sessions/{entry.name}")
-                found.left_out.append(LeftOut(path, "sessions", why, _stamp_of(entry)))
+                found.left_out.append(LeftOut(path, "sessions", why, _stamp_of_entry(entry)))
     except FileNotFoundError:
         found.unreachable.add(str(folder))
         found.issues.append(Issue(f"sessions directory missing ({shown})", serious=False))
@@ -191,7 +191,7 @@ def _add_session(
     if is_excluded(path):
         return "excluded"
     try:
-        stamp = _stamp(entry.stat(follow_symlinks=False))
+        stamp = stamp_of(entry.stat(follow_symlinks=False))
         found.files.append(FoundFile(path, "sessions", entry.path, stamp))
     except FileNotFoundError:
         pass  # it went away after the listing
@@ -282,7 +282,7 @@ class _Walk:
     def leave_out(self, location: str, why: str, status: os.stat_result | None = None) -> None:
         if self.found.left_out is not None:
             path = _stored_path(self.settings, location)
-            stamp = None if status is None else _stamp(status)
+            stamp = None if status is None else stamp_of(status)
             self.found.left_out.append(LeftOut(path, "memory", why, stamp))
 
     def _explain(self, entry: os.DirEntry[str]) -> None:
@@ -380,16 +380,16 @@ def _sorted_entries(folder: str) -> list[os.DirEntry[str]]:
         return sorted(entries, key=lambda entry: os.fsencode(entry.name))
 
 
-def _stamp_of(entry: os.DirEntry[str]) -> Stamp | None:
+def _stamp_of_entry(entry: os.DirEntry[str]) -> Stamp | None:
     """The stamp of a regular file that may be gone by now."""
     try:
         is_plain = entry.is_file(follow_symlinks=False)
-        return _stamp(entry.stat(follow_symlinks=False)) if is_plain else None
+        return stamp_of(entry.stat(follow_symlinks=False)) if is_plain else None
     except OSError:
         return None
 
 
-def _stamp(status: os.stat_result) -> Stamp:
+def stamp_of(status: os.stat_result) -> Stamp:
     # Some file systems keep times beyond 2262, which SQLite cannot hold in nanoseconds.
     times = (status.st_mtime_ns, status.st_ctime_ns)
     mtime_ns, ctime_ns = (max(-_MOST_NS, min(time_ns, _MOST_NS)) for time_ns in times)

@@ -26,6 +26,7 @@ class Place:
     source: Source
     is_recursive: bool
     names: frozenset[str] | None = None
+    suffix: str = ".md"  # of the files that count
 
     def cares_about(self, path: str, *, is_folder: bool) -> bool:
         """Whether an event about `path` may mean that the index is behind."""
@@ -34,7 +35,7 @@ class Place:
             return name in self.names
         if self.source == "sessions":
             return name.endswith(".jsonl") and not is_folder
-        return is_folder or name.endswith(".md")
+        return is_folder or name.endswith(self.suffix)
 
 
 def places_of(settings: Settings, sources: Iterable[Source]) -> list[Place]:

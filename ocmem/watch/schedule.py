@@ -86,6 +86,11 @@ class Schedule:
         sources: tuple[Source, ...] = ("memory",) if notes else ()
         return Due("change" if notes else "sessions", (*sources, *(("sessions",) if grown else ())))
 
+    def put_off(self, *, now_ms: int) -> None:
+        """Do nothing at the start: the first sync comes with a change, or after an interval."""
+        self._has_begun = True
+        self._next_full_ms = now_ms + self.interval_ms if self.interval_ms else None
+
     def start_over(self) -> None:
         """The index is gone: everything is due at once."""
         self._has_begun = False

@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from ocmem.core import files, freshness
 from ocmem.core.session_files import FOLDER
 from ocmem.core.store import open_existing, rows
 from ocmem.errors import IndexBusy, IndexUnavailable, OcmemError
-from ocmem.model import Source, Stamp, SyncReport
+from ocmem.model import Source, Stamp
 from ocmem.settings import Settings
 from ocmem.watch.observer import Arming, Watches
 from ocmem.watch.places import Place, places_of
@@ -22,9 +23,16 @@ POLL_MS = 5_000  # the same where events cannot be had, or where a folder is mis
 TURN_MS = 5_000  # between two looks at the places themselves, which may be replaced unseen
 
 # Syncs some sources, or all; also gives the settings that were used: a fallback's, maybe.
-Run = Callable[[tuple[Source, ...]], tuple[Settings, SyncReport]]
+Run = Callable[[tuple[Source, ...]], tuple[Settings, "Report"]]
 Stamps = dict[tuple[Source, str], Stamp]
 Clock = Callable[[], int]  # in milliseconds, and never put back
+
+
+class Report(Protocol):
+    """What a sync did. The watcher only asks whether something was left for later."""
+
+    @property
+    def is_complete(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +41,43 @@ class Outcome:
 
     settings: Settings
     due: Due
-    report: SyncReport | None = None
+    report: Report | None = None
     error: OcmemError | None = None
     is_last: bool = False  # nothing more comes from that agent
+
+
+class Ground(Protocol):
+    """What is watched for an agent: the files behind an index."""
+
+    @property
+    def index(self) -> Path: ...
+
+    def sources(self) -> tuple[Source, ...]: ...
+
+    def places(self, sources: tuple[Source, ...]) -> list[Place]: ...
+
+    def look(self, sources: tuple[Source, ...]) -> Stamps: ...
+
+
+@dataclass(frozen=True, slots=True)
+class OwnGround:
+    """What the built-in index is made of."""
+
+    settings: Settings
+
+    @property
+    def index(self) -> Path:
+        return self.settings.index_path
+
+    def sources(self) -> tuple[Source, ...]:
+        return sources_of(self.settings)
+
+    def places(self, sources: tuple[Source, ...]) -> list[Place]:
+        return places_of(self.settings, sources)
+
+    def look(self, sources: tuple[Source, ...]) -> Stamps:
+        found = files.discover(self.settings, sources)
+        return {(file.source, file.path): file.stamp for file in found.files}
 
 
 @dataclass(slots=True)
@@ -43,6 +85,7 @@ class Watched:
     """One agent: its files as last seen, and what is to be done about them."""
 
     settings: Settings
+    ground: Ground
     run: Run
     schedule: Schedule
     sources: tuple[Source, ...] = ()
@@ -51,12 +94,16 @@ class Watched:
     _swept_ms: int = 0
 
     def places(self) -> list[Place]:
-        return places_of(self.settings, self.sources)
+        return self.ground.places(self.sources)
+
+    def take_as_seen(self) -> None:
+        """What is there now is no reason for a sync."""
+        self._stamps = self.ground.look(self.sources)
 
     def guard(self) -> None:
         """Stay the only watcher of that index; raises IndexBusy if somebody else is by now."""
         is_anew = self.keep()
-        if is_anew and not os.path.exists(self.settings.index_path):  # noqa: PTH110
+        if is_anew and not os.path.exists(self.ground.index):  # noqa: PTH110
             self.schedule.start_over()
 
     def step(self, clock: Clock) -> Outcome | None:
@@ -64,9 +111,9 @@ class Watched:
         due = self.schedule.take_due(self._size_of, now_ms=clock())
         if due is None:
             return None
-        self.sources = sources_of(self.settings)
+        self.sources = self.ground.sources()
         # Looked at before they are read: what changes meanwhile will look different later.
-        seen = self._look(due.only or self.sources)
+        seen = self.ground.look(due.only or self.sources)
         known = (self._stamps or {}).items() if due.only else ()
         self._stamps = {key: stamp for key, stamp in known if key[0] not in due.only} | seen
         try:
@@ -78,9 +125,9 @@ class Watched:
             self.schedule.failed(now_ms=clock())
             failure = OcmemError(f"{error.strerror}: {error.filename or 'a file'}")
             return Outcome(self.settings, due, error=failure)
-        self.sources = sources_of(self.settings)
+        self.sources = self.ground.sources()
         sizes = {path: stamp.size for (kind, path), stamp in seen.items() if kind == "sessions"}
-        self.schedule.succeeded(due, sizes, now_ms=clock(), is_complete=report.pending is None)
+        self.schedule.succeeded(due, sizes, now_ms=clock(), is_complete=report.is_complete)
         return Outcome(used, due, report)
 
     def touch(self, source: Source, location: str, *, now_ms: int) -> None:
@@ -100,15 +147,11 @@ class Watched:
         """Look for changes that nobody has told about."""
         if self._stamps is None:
             return
-        before, self._stamps = self._stamps, self._look(self.sources)
+        before, self._stamps = self._stamps, self.ground.look(self.sources)
         for key in before.keys() | self._stamps.keys():
             if before.get(key) != self._stamps.get(key):
                 source, path = key
                 self.schedule.touch(source, path, now_ms=now_ms)
-
-    def _look(self, sources: tuple[Source, ...]) -> Stamps:
-        found = files.discover(self.settings, sources)
-        return {(file.source, file.path): file.stamp for file in found.files}
 
     def _size_of(self, path: str) -> int | None:
         try:
@@ -126,18 +169,29 @@ def watched(
 ) -> Watched:
     """An agent as its settings want it to be watched; `quiet_ms` is an option that beats them."""
     limits = settings.search.watch
+    schedule = schedule_of(
+        settings,
+        quiet_ms=limits.debounce_ms if quiet_ms is None else quiet_ms,
+        interval_ms=limits.interval_minutes * 60_000,
+    )
+    ground = OwnGround(settings)
+    return Watched(settings, ground, run, schedule, ground.sources(), keep)
+
+
+def schedule_of(settings: Settings, *, quiet_ms: int, interval_ms: int) -> Schedule:
+    """When to sync; transcripts have the same thresholds whoever indexes them."""
+    limits = settings.search.watch
 
     def count(path: str, start: int, end: int) -> int:
         return count_lines(_location(settings, path), start, end)
 
-    schedule = Schedule(
-        quiet_ms=limits.debounce_ms if quiet_ms is None else quiet_ms,
-        interval_ms=limits.interval_minutes * 60_000,
+    return Schedule(
+        quiet_ms=quiet_ms,
+        interval_ms=interval_ms,
         delta_bytes=limits.delta_bytes,
         delta_messages=limits.delta_messages,
         count_lines=count,
     )
-    return Watched(settings, run, schedule, sources_of(settings), keep)
 
 
 def sources_of(settings: Settings) -> tuple[Source, ...]:

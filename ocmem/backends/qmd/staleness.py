@@ -25,7 +25,9 @@ def is_stale(backend: QmdBackend) -> bool:
         return False  # without an index there is nothing to be behind
     now_ns = backend.clock_ms() * 1_000_000
     return any(
-        updated_ns < seen.mtime_ns <= now_ns  # one from the future would never be looked at enough
+        updated_ns
+        < seen.stamp.mtime_ns
+        <= now_ns  # one from the future would never be looked at enough
         for each in backend.wanted.collections
         if each.kind != "sessions"
         for seen in walk(each)

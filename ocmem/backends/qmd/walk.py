@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ocmem.backends.qmd.collections import Collection
-from ocmem.core import globs
+from ocmem.core import files, globs
+from ocmem.model import Stamp
 
 _WILD = "*?[{"
 
@@ -14,24 +15,25 @@ _WILD = "*?[{"
 class Seen:
     """A file that counts, or a folder that such a file may come into or go from."""
 
-    mtime_ns: int
+    location: str
+    stamp: Stamp
     is_folder: bool
 
 
 def walk(collection: Collection) -> Iterator[Seen]:
     """What a collection is made of now; what cannot be looked at is left out."""
     root, pattern = str(collection.root), collection.pattern
-    if not any(sign in pattern for sign in _WILD):
+    if not is_wild(pattern):
         seen = _file(os.path.join(root, pattern))  # noqa: PTH118
         yield from [seen] if seen else []
         return
     is_wanted = globs.matcher([pattern])
-    is_deep = "/" in pattern or "**" in pattern
+    is_deep = goes_deep(pattern)
     folders = [root]
     while folders:
         folder = folders.pop()
         try:
-            yield Seen(os.stat(folder).st_mtime_ns, is_folder=True)  # noqa: PTH116
+            yield Seen(folder, files.stamp_of(os.stat(folder)), is_folder=True)  # noqa: PTH116
             with os.scandir(folder) as entries:
                 for entry in entries:
                     if entry.name.startswith("."):
@@ -41,10 +43,20 @@ def walk(collection: Collection) -> Iterator[Seen]:
                     elif entry.is_file(follow_symlinks=False) and is_wanted(
                         os.path.relpath(entry.path, root)
                     ):
-                        mtime_ns = entry.stat(follow_symlinks=False).st_mtime_ns
-                        yield Seen(mtime_ns, is_folder=False)
+                        stamp = files.stamp_of(entry.stat(follow_symlinks=False))
+                        yield Seen(entry.path, stamp, is_folder=False)
         except OSError:
             continue  # QMD's update will say what it makes of that
+
+
+def is_wild(pattern: str) -> bool:
+    """Whether it may stand for more than one file."""
+    return any(sign in pattern for sign in _WILD)
+
+
+def goes_deep(pattern: str) -> bool:
+    """Whether it may stand for files in folders of the root."""
+    return "/" in pattern or "**" in pattern
 
 
 def count(collection: Collection) -> int:
@@ -53,6 +65,6 @@ def count(collection: Collection) -> int:
 
 def _file(location: str) -> Seen | None:
     try:
-        return Seen(os.lstat(location).st_mtime_ns, is_folder=False)
+        return Seen(location, files.stamp_of(os.lstat(location)), is_folder=False)
     except OSError:
         return None

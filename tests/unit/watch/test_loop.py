@@ -108,8 +108,8 @@ class Show:
 
     def _changes(self) -> Iterator[tuple[int, str]]:
         for at, outcome in self.seen:
-            for path in outcome.report.changed_paths if outcome.report else ():
-                yield at, path
+            if isinstance(outcome.report, SyncReport):
+                yield from ((at, path) for path in outcome.report.changed_paths)
 
     @property
     def reasons(self) -> list[tuple[int, str]]:

@@ -61,7 +61,7 @@ def chats(tmp_path: Path) -> Chats:
 
 def report_of(outcome: Outcome | None) -> SyncReport:
     assert outcome is not None
-    assert outcome.report is not None
+    assert isinstance(outcome.report, SyncReport)
     return outcome.report
 
 
