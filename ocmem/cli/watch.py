@@ -21,6 +21,7 @@ from ocmem.model import Source, SyncReport
 from ocmem.settings import Settings
 
 if TYPE_CHECKING:  # watchdog is for those who watch
+    from ocmem.watch.schedule import Due
     from ocmem.watch.watcher import Outcome
 
 _WAIT_S = 30.0  # for another run that holds the index; then it is tried again later
@@ -163,7 +164,7 @@ class _Teller:
             return
         if self.as_json:
             self._print(wire.watch_sync(outcome, report, at=_moment()))
-        elif not self.given.get("quiet"):
+        elif not self.given.get("quiet") and not _is_vain(outcome.due, report):
             who = f"{agent_id}: " if self.names else ""
             self._print(f"{time.strftime('%H:%M:%S')} {who}{_line(report)}")
         issues = [issue.message for issue in report.issues]
@@ -181,6 +182,11 @@ def _failure(outcome: "Outcome") -> OcmemError:
     whose = f"Memory index failed ({outcome.settings.agent_id})"
     then = "no longer watched" if outcome.is_last else "trying again later"
     return OcmemError(f"{whose}: {error}; {then}", hint=error.hint)
+
+
+def _is_vain(due: "Due", report: SyncReport) -> bool:
+    """A try that brought nothing, of which there may be many: the trouble itself was told."""
+    return due.reason == "retry" and not (report.changed or report.removed)
 
 
 def _line(report: SyncReport) -> str:
