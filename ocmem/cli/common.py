@@ -1,5 +1,6 @@
 """What every command needs: settings from the global options, and manners on the terminal."""
 
+import contextlib
 import os
 import re
 import stat
@@ -150,13 +151,18 @@ def log(given: Given, *, as_json: bool) -> Callable[[str], None]:
 
 def warn(text: str) -> None:
     """The reference's form of a log line."""
-    print(f"[memory] {harmless(text)}", file=sys.stderr)
+    _talk(f"[memory] {harmless(text)}")
 
 
 def complain(error: OcmemError) -> None:
     """What went wrong, and what to try."""
     told = (harmless(text) for text in (str(error), error.hint) if text)
-    print(*told, sep="\nhint: ", file=sys.stderr)
+    _talk("\nhint: ".join(told))
+
+
+def _talk(text: str) -> None:
+    with contextlib.suppress(OSError):  # a terminal that went away takes no answer with it
+        print(text, file=sys.stderr)
 
 
 def wants_color(env: Mapping[str, str], *, is_tty: bool, option: str | None) -> bool:

@@ -19,7 +19,13 @@ class QmdSync:
     settings: Settings
     report: QmdReport
     seconds: float
+    skipped: int = 0  # sessions could not all be exported
     is_complete: bool = True  # nothing is left for later
+
+    @property
+    def has_changed(self) -> bool:
+        counts = self.report.counts
+        return bool(counts.new or counts.updated or counts.removed)
 
     @property
     def line(self) -> str:
@@ -56,4 +62,6 @@ class Runner:
         began = time.monotonic()
         export = Exporter(self.settings, time.time() * 1000)
         report = self._backend.index(wait_s=self.wait_s, export=export, command="watch")
-        return self.settings, QmdSync(self.settings, report, time.monotonic() - began)
+        seconds = time.monotonic() - began
+        skipped = 0 if export.is_complete else 1
+        return self.settings, QmdSync(self.settings, report, seconds, skipped)

@@ -175,7 +175,7 @@ class _Teller:
         line, fields, issues = _told(outcome)
         if self.as_json:
             self._print(wire.watch_sync(outcome, fields, at=_moment()))
-        elif not self.given.get("quiet"):
+        elif not self.given.get("quiet") and line is not None:
             who = f"{agent_id}: " if self.names else ""
             self._print(f"{time.strftime('%H:%M:%S')} {who}{line}")
         for text in issues:
@@ -187,17 +187,23 @@ class _Teller:
         print(line, flush=True)
 
 
-def _told(outcome: "Outcome") -> tuple[str, dict[str, Any], list[str]]:
-    """A line, the same for programs, and what a person should know besides."""
+def _told(outcome: "Outcome") -> tuple[str | None, dict[str, Any], list[str]]:
+    """A line if there is anything to tell, the same for programs, and what to know besides."""
     report = outcome.report
     if isinstance(report, SyncReport):
         fields = wire.report(outcome.settings, report)
         fields |= {"changed": report.changed_paths, "removed": report.removed_paths}
-        return _line(report), fields, [issue.message for issue in report.issues]
-    from ocmem.cli.qmd_watch import QmdSync
+        has_changed = bool(report.changed or report.removed)
+        line, issues = _line(report), [issue.message for issue in report.issues]
+    else:
+        from ocmem.cli.qmd_watch import QmdSync
 
-    assert isinstance(report, QmdSync)
-    return report.line, report.fields, list(report.report.warnings)
+        assert isinstance(report, QmdSync)
+        line, fields, has_changed = report.line, report.fields, report.has_changed
+        issues = list(report.report.warnings)
+    # Of tries that brought nothing there may be many, and the trouble itself was told.
+    is_vain = outcome.due.reason == "retry" and not has_changed
+    return None if is_vain else line, fields, issues
 
 
 def _failure(outcome: "Outcome") -> OcmemError:

@@ -18,6 +18,7 @@ class Holder:
     command: str
     started_at_ms: int
     host: str = ""
+    boot: str = ""  # of several machines with one name, which; and since when it runs
     born: int | None = None  # when the process began, in the system's own count; None: unknown
 
     def shown(self, now_ms: float) -> str:
@@ -27,7 +28,7 @@ class Holder:
 
     def is_alive(self, *, note_age_s: float) -> bool:
         """By the process, where it can be asked for; else by the age of the note."""
-        if self.host == this_host():
+        if (self.host, self.boot) == (this_host(), _this_boot()):
             born = born_at(self.pid)
             if born is not None and self.born is not None:
                 return born == self.born  # the same number may be another process by now
@@ -42,6 +43,7 @@ class Holder:
             "command": self.command,
             "startedAt": self.started_at_ms,
             "host": self.host,
+            "boot": self.boot,
             "born": self.born,
         }
         return json.dumps(note).encode()
@@ -49,7 +51,8 @@ class Holder:
 
 def ourselves(command: str) -> Holder:
     pid = os.getpid()
-    return Holder(pid, command, int(time.time() * 1000), this_host(), born_at(pid))
+    now_ms = int(time.time() * 1000)
+    return Holder(pid, command, now_ms, this_host(), _this_boot(), born_at(pid))
 
 
 def read(path: Path) -> Holder | None:
@@ -61,6 +64,7 @@ def read(path: Path) -> Holder | None:
             str(note["command"]),
             int(note["startedAt"]),
             str(note.get("host", "")),
+            str(note.get("boot", "")),
             None if born is None else int(born),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
@@ -75,6 +79,13 @@ def sign(handle: int, holder: Holder) -> None:
 
 def this_host() -> str:
     return os.uname().nodename if hasattr(os, "uname") else ""
+
+
+def _this_boot() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""  # not Linux
 
 
 def born_at(pid: int) -> int | None:

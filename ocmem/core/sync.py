@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 OWN_CACHE_ENTRIES = 50_000
 MOVED_RETRIES = 12  # a program that does nothing but swap files in must not win
 PROBE = "ping"
+BEGUN = "sources of a first run"
 GAVE_UP = "search gave up"  # when a search last ran out of time for its own sync
 
 
@@ -220,7 +221,16 @@ class Sync:
         swap.create_private(path)
         live = Connection(path, "write")
         self._prepare(live)
+        rows.set_state(live, BEGUN, " ".join(self.settings.search.sources))
         return live
+
+    def _begun(self, live: Connection, wanted: tuple[Source, ...]) -> tuple[Source, ...]:
+        """Also the sources that a first run was asked for, and was killed over."""
+        if self.settings.shares_index:
+            return wanted
+        names = (rows.state(live, BEGUN) or "").split()
+        every: tuple[Source, ...] = ("memory", "sessions")
+        return wanted + tuple(each for each in every if each in names and each not in wanted)
 
     def _true_dims(self) -> int | None:
         """What the provider answers with now: the model behind its URL may have changed."""
@@ -248,6 +258,8 @@ class Sync:
         # Who names sources and asks for a new index does not ask for those of the old one.
         is_choice = self._is_forced and bool(self.only)
         sources = freshness.indexed_sources(self.settings, None if is_choice else meta)
+        if meta is None and live is not None and not is_choice:
+            sources = self._begun(live, sources)
         scan = self._scan(live, sources)
         work = self._indexer(db, scan, mirror=live, fts_rowids=FtsRowids(db, set()), dims=dims)
         everything = scan.changed(self.clock_ns, everything=True)

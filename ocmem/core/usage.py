@@ -55,7 +55,7 @@ def context_size(file: Path, counter_for: Callable[[str | None], TokenCounter]) 
 
 def _findings(transcript: Transcript) -> Findings:
     found = Findings()
-    for at, record in enumerate(map(record_in, transcript.lines())):
+    for at, record in enumerate(filter(None, map(record_in, transcript.lines()))):
         if record.get("type") == "compaction":
             found.compactions += 1
             found.usage = None

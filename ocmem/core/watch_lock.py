@@ -53,19 +53,16 @@ class WatchLock:
                 return None
             self._close()  # the file was removed before it was locked
 
-    def keep(self) -> bool:
-        """Check that it is still ours, and take it anew if somebody removed it: True then.
+    def keep(self) -> None:
+        """Check that it is still ours, and take it anew if somebody removed it.
 
         Raises IndexBusy if somebody else has it by now.
         """
-        if self._is_held():
-            return False
-        self._close()
-        try:
-            self.take()
-        except IndexReadOnly:
-            return False  # the next sync will say so; the next call tries again
-        return True
+        if not self._is_held():
+            self._close()
+            # If it cannot be written, the next sync will say so, and the next call tries again.
+            with contextlib.suppress(IndexReadOnly):
+                self.take()
 
     def release(self) -> None:
         if self._handle is not None:
@@ -104,7 +101,7 @@ class WatchLock:
                 former = self.former = holder.read(self._path)
                 # Both by the clock of the file system, which may be that of another machine.
                 age_s = draft.stat().st_mtime - self._path.stat().st_mtime
-                if former is not None and former.is_alive(note_age_s=age_s):
+                if former not in (None, self._me) and former.is_alive(note_age_s=age_s):
                     raise self._busy(former)
                 draft.replace(self._path)  # whole: nobody may read half a note
                 self._has_written = True

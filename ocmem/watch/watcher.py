@@ -29,10 +29,13 @@ Clock = Callable[[], int]  # in milliseconds, and never put back
 
 
 class Report(Protocol):
-    """What a sync did. The watcher only asks whether something was left for later."""
+    """What a sync did. The watcher only asks whether something was left for later, or failed."""
 
     @property
     def is_complete(self) -> bool: ...
+
+    @property
+    def skipped(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +92,9 @@ class Watched:
     run: Run
     schedule: Schedule
     sources: tuple[Source, ...] = ()
-    keep: Callable[[], bool] = lambda: False  # the lock; True if it had to be made anew
+    keep: Callable[[], object] = lambda: None  # the lock, which may have to be taken anew
     _stamps: Stamps | None = None  # None before the first sync, which looks at everything
+    _has_index: bool = False  # there was one after the last sync
     _swept_ms: int = 0
 
     def places(self) -> list[Place]:
@@ -102,8 +106,9 @@ class Watched:
 
     def guard(self) -> None:
         """Stay the only watcher of that index; raises IndexBusy if somebody else is by now."""
-        is_anew = self.keep()
-        if is_anew and not os.path.exists(self.ground.index):  # noqa: PTH110
+        self.keep()
+        if self._has_index and not self._sees_index():
+            self._has_index = False
             self.schedule.start_over()
 
     def step(self, clock: Clock) -> Outcome | None:
@@ -121,13 +126,17 @@ class Watched:
         except OcmemError as error:
             self.schedule.failed(now_ms=clock())
             return Outcome(self.settings, due, error=error)
-        except OSError as error:  # a file that can be listed, and then not be read to its end
+        except OSError as error:
             self.schedule.failed(now_ms=clock())
             failure = OcmemError(f"{error.strerror}: {error.filename or 'a file'}")
             return Outcome(self.settings, due, error=failure)
         self.sources = self.ground.sources()
         sizes = {path: stamp.size for (kind, path), stamp in seen.items() if kind == "sessions"}
-        self.schedule.succeeded(due, sizes, now_ms=clock(), is_complete=report.is_complete)
+        self._has_index = self._sees_index()
+        if report.skipped:
+            self.schedule.failed(now_ms=clock())  # what could not be read may be well again soon
+        else:
+            self.schedule.succeeded(due, sizes, now_ms=clock(), is_complete=report.is_complete)
         return Outcome(used, due, report)
 
     def touch(self, source: Source, location: str, *, now_ms: int) -> None:
@@ -153,6 +162,9 @@ class Watched:
                 source, path = key
                 self.schedule.touch(source, path, now_ms=now_ms)
 
+    def _sees_index(self) -> bool:
+        return os.path.exists(self.ground.index)  # noqa: PTH110 - Path would raise
+
     def _size_of(self, path: str) -> int | None:
         try:
             return _location(self.settings, path).stat().st_size
@@ -164,7 +176,7 @@ def watched(
     settings: Settings,
     run: Run,
     *,
-    keep: Callable[[], bool] = lambda: False,
+    keep: Callable[[], object] = lambda: None,
     quiet_ms: int | None = None,
 ) -> Watched:
     """An agent as its settings want it to be watched; `quiet_ms` is an option that beats them."""

@@ -154,8 +154,9 @@ class Program:
         """Run in the background, with both streams as pipes, and signals ignored as told."""
 
         def prepare() -> None:
-            # A shell makes its background jobs ignore Ctrl-C, and they hand that down.
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            # A shell makes its background jobs ignore Ctrl-C, `nohup` a hang-up; it is handed down.
+            for heard in (signal.SIGINT, signal.SIGHUP):
+                signal.signal(heard, signal.SIG_DFL)
             for number in ignoring:
                 signal.signal(number, signal.SIG_IGN)
 

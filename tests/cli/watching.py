@@ -24,7 +24,11 @@ class Watching:
         self._talk = _Lines(child.stderr)
 
     def line(self) -> str:
-        return self._lines.next()
+        line = self._lines.next()
+        if line is None:
+            said = self._talk.rest()
+            raise AssertionError(f"it ended with {self.child.wait(PATIENCE_S)}, and said: {said}")
+        return line
 
     def sync(self, until: Callable[[dict[str, Any]], bool] = lambda event: True) -> dict[str, Any]:
         """The next event that fits, of those that `--json` prints."""
@@ -45,9 +49,10 @@ class Watching:
 
     def talk(self, expected: str) -> str:
         """The next line on stderr that has these words in it."""
-        while expected not in (line := self._talk.next()):
-            pass
-        return line
+        while (line := self._talk.next()) is not None:
+            if expected in line:
+                return line
+        raise AssertionError(f"it ended, and never said: {expected}")
 
     def err(self) -> str:
         """What is said on stderr until it ends."""
@@ -69,10 +74,10 @@ class _Lines:
         self._stream = stream
         self._held = b""
 
-    def next(self) -> str:
+    def next(self) -> str | None:
         while b"\n" not in self._held:
             if not self._read():
-                raise AssertionError(f"it ended, and last said: {self._held!r}")
+                return None
         line, _, self._held = self._held.partition(b"\n")
         return line.decode()
 

@@ -1,6 +1,5 @@
 """Transcripts on disks that give up, in runs that are cut short, in folders that went missing."""
 
-import errno
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from ocmem.core.store import open_existing, rows
 from ocmem.errors import EmbedderError, IndexMoved
 from ocmem.model import Source
 from ocmem.settings import Settings
+from tests.unit.bad_disk import BadDisk
 from tests.unit.chats import MANY, Chats, line, long_turns
 from tests.unit.place import Words, ids_in_step
 from tests.unit.test_transcripts_as_source import (
@@ -25,51 +25,6 @@ from tests.unit.test_transcripts_as_source import (
 @pytest.fixture
 def chats(tmp_path: Path, small_transactions: None) -> Chats:
     return Chats(tmp_path)
-
-
-class BadDisk:
-    """Lets a file be read once, and then only so many lines of it."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str, *, lines: int) -> None:
-        self.is_bad = True
-        self._name = name
-        self._lines = lines
-        monkeypatch.setattr(files, "open", self._open, raising=False)
-
-    def _open(self, location: str, mode: str) -> Any:  # noqa: ANN401
-        assert mode == "rb"
-        file = open(location, mode)  # noqa: PTH123, SIM115
-        return _Scratched(file, self._lines) if self._is_hurt(location) else file
-
-    def _is_hurt(self, location: str) -> bool:
-        return self.is_bad and location.endswith(f"/{self._name}.jsonl")
-
-
-class _Scratched:
-    def __init__(self, file: Any, lines: int) -> None:  # noqa: ANN401
-        self._file = file
-        self._left = lines
-        self._passes = 0
-
-    def __enter__(self) -> "_Scratched":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def fileno(self) -> int:
-        return int(self._file.fileno())
-
-    def seek(self, position: int) -> int:
-        self._passes += 1
-        return int(self._file.seek(position))
-
-    def readline(self, most: int) -> bytes:
-        if self._passes > 1:
-            self._left -= 1
-            if self._left < 0:
-                raise OSError(errno.EIO, "Input/output error")
-        return bytes(self._file.readline(most))
 
 
 def messages(report: Any) -> list[str]:  # noqa: ANN401
@@ -249,6 +204,21 @@ def test_a_first_run_over_transcripts_that_was_cut_short_is_remembered(chats: Ch
     assert report.changed_paths == ["sessions/large.jsonl"]
     assert stored_ids(chats, "large") != set()
     assert not is_dirty(chats)
+
+
+def test_the_very_first_run_that_was_cut_short_is_remembered_too(chats: Chats) -> None:
+    chats.write(note="alpha")
+    chats.say("a", *long_turns(20))
+    own_index(chats)
+    chats.embedder = Failing(4)
+    with pytest.raises(EmbedderError, match="no more"):
+        chats.index(settings=chats.asking_for("sessions"), only=("sessions",))
+    chats.embedder = Words()
+
+    report = chats.index()
+
+    assert report.changed_paths == ["memory/note.md", "sessions/a.jsonl"]
+    assert chats.meta()["sources"] == ["memory", "sessions"]
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,13 @@ def test_what_was_sent_counts_and_not_what_came_back(
     assert sized(tmp_path, [answer(**spent)]).tokens == tokens
 
 
+def test_a_blank_line_before_the_header_hides_no_session(tmp_path: Path) -> None:
+    assert (
+        sized(tmp_path, ["", *EXAMPLE]).about.session_id
+        == sized(tmp_path, EXAMPLE).about.session_id
+    )
+
+
 @pytest.mark.parametrize(("number", "tokens"), [("1e400", 3), ("9" * 5000, 3), ("NaN", 30)])
 def test_numbers_are_those_of_json(tmp_path: Path, number: str, tokens: int) -> None:
     odd = json.dumps(answer(input="here", cacheRead=3)).replace('"here"', number)

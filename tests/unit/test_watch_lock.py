@@ -77,7 +77,7 @@ def test_a_second_watcher_is_told_who_the_first_is(index: Path) -> None:
         assert held.former is None
         with pytest.raises(IndexBusy, match=rf"watched by ocmem watch \(process {os.getpid()}"):
             watching(index, sleep=at_once).__enter__()
-        assert not held.keep()
+        held.keep()
 
 
 @pytest.mark.usefixtures("either")
@@ -155,8 +155,9 @@ def test_a_lock_whose_folder_was_removed_is_taken_anew(index: Path) -> None:
     with watching(index, sleep=at_once) as held:
         shutil.rmtree(index.parent)
 
-        assert held.keep()
-        assert not held.keep()
+        held.keep()
+        held.keep()
+
         with pytest.raises(IndexBusy):
             watching(index, sleep=at_once).__enter__()
 
@@ -181,11 +182,13 @@ def test_while_a_lock_cannot_be_made_anew_the_watcher_goes_on(index: Path) -> No
     with watching(index) as held:
         shutil.rmtree(index.parent)
         index.parent.write_text("in the way")
-        assert not held.keep()
+        held.keep()
+        assert watcher_of(index) is None
 
         index.parent.unlink()
+        held.keep()
 
-        assert held.keep()
+        assert watcher_of(index) is not None
 
 
 # --- without locks --------------------------------------------------------------------------------
@@ -272,6 +275,30 @@ def test_of_two_that_start_at_the_same_moment_one_gets_in(index: Path) -> None:
         WatchLock(index, sleep=meanwhile).take()
     with pytest.raises(IndexBusy):
         other.take()
+
+
+@pytest.mark.usefixtures("unlockable")
+def test_a_note_of_ours_that_could_not_be_read_once_is_still_ours(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with watching(index, sleep=at_once) as held:
+        read = holder.read
+        answers = iter([None])
+        monkeypatch.setattr(holder, "read", lambda path: next(answers, read(path)))
+
+        held.keep()
+
+        now = watcher_of(index)
+        assert now is not None
+        assert now.pid == os.getpid()
+
+
+@pytest.mark.usefixtures("unlockable")
+def test_another_machine_of_the_same_name_is_another_machine(index: Path) -> None:
+    leave(index, replace(holder.ourselves("watch"), pid=2**22 + 1, boot="another"))
+
+    with pytest.raises(IndexBusy):
+        WatchLock(index, sleep=at_once).take()
 
 
 @pytest.mark.usefixtures("unlockable")

@@ -17,7 +17,8 @@ from ocmem.settings import Settings
 from ocmem.watch import observer
 from ocmem.watch.observer import Sighting, Watches
 from ocmem.watch.watcher import Outcome, watch, watched
-from tests.unit.chats import Chats
+from tests.unit.bad_disk import BadDisk
+from tests.unit.chats import OPTED_IN, Chats, long_turns
 
 Happening = Callable[[], object]
 
@@ -93,7 +94,7 @@ class Show:
 
         self.works.append(work)
 
-    def play(self, *keeps: Callable[[], bool], seconds: int) -> list[tuple[int, str]]:
+    def play(self, *keeps: Callable[[], object], seconds: int) -> list[tuple[int, str]]:
         """Watch for that long, an agent for each lock; when which files were seen to change."""
         self.stage.until_ms = seconds * 1000
         settings = self.chats.settings
@@ -185,7 +186,7 @@ def test_a_replaced_folder_is_looked_into_within_seconds(chats: Chats, show: Sho
 def test_a_replaced_folder_of_transcripts_is_looked_into_within_seconds(
     chats: Chats, show: Show
 ) -> None:
-    chats.configure(sources=["memory", "sessions"], experimental={"sessionMemory": True})
+    chats.configure(**OPTED_IN)
     text = chats.say("monday", *["hello"] * 60).read_text()
 
     def replace() -> None:
@@ -235,13 +236,40 @@ def test_after_a_long_sync_the_interval_begins_anew(chats: Chats, show: Show) ->
     assert show.reasons == [(90, "start"), (150, "interval")]
 
 
-def test_a_file_that_cannot_be_read_to_its_end_ends_no_watcher(chats: Chats, show: Show) -> None:
+def test_a_sync_that_the_system_fails_ends_no_watcher(chats: Chats, show: Show) -> None:
     show.take(0, OSError(errno.EIO, os.strerror(errno.EIO), "/mnt/a.md"))
     show.at(1, lambda: chats.write(a="alpha"))
 
     assert show.play(seconds=30) == [(15, "memory/a.md")]
     failed = show.seen[0][1]
     assert str(failed.error) == "Input/output error: /mnt/a.md"
+
+
+def test_a_transcript_that_broke_off_is_read_again_when_the_disk_is_well(
+    chats: Chats, show: Show, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chats.configure(**OPTED_IN)
+    chats.say("a", "alpha")
+    chats.say("b", *long_turns(3))
+    disk = BadDisk(monkeypatch, "b", lines=1)
+    show.at(3, lambda: setattr(disk, "is_bad", False))
+
+    seen = show.play(seconds=60)
+
+    assert seen == [(0, "sessions/a.jsonl"), (15, "sessions/b.jsonl")]
+
+
+@pytest.mark.parametrize("is_at_once", [True, False])
+def test_an_index_that_was_removed_is_made_again(
+    chats: Chats, show: Show, is_at_once: bool
+) -> None:
+    chats.write(a="alpha")
+    if is_at_once:
+        show.at(7, lambda: shutil.rmtree(chats.index_path.parent))
+    else:
+        show.at(7, chats.index_path.unlink)
+
+    assert show.play(seconds=30) == [(0, "memory/a.md"), (10, "memory/a.md")]
 
 
 def busy() -> bool:
@@ -265,12 +293,3 @@ def test_without_an_agent_left_there_is_nothing_to_wait_for(show: Show) -> None:
 
     assert show.reasons == [(0, "lost"), (0, "lost")]
     assert show.stage.turns == 0
-
-
-def test_an_index_that_was_removed_with_its_lock_is_made_again(chats: Chats, show: Show) -> None:
-    chats.write(a="alpha")
-    show.at(8, chats.index_path.unlink)
-
-    changes = show.play(lambda: not chats.index_path.exists(), seconds=50)
-
-    assert changes == [(0, "memory/a.md"), (10, "memory/a.md")]
