@@ -51,7 +51,7 @@ def watched(
     settings: Settings,
     run: Run,
     *,
-    keep: Callable[[], bool],
+    keep: Callable[[], object],
     now_ms: int,
     quiet_ms: int | None = None,
 ) -> Watched:

@@ -25,7 +25,7 @@ class Watch:
         self.agent: Watched = watched(
             driven.settings,
             Runner(driven.settings, wait_s=0),
-            keep=lambda: False,
+            keep=lambda: None,
             now_ms=self.now_ms,
             quiet_ms=quiet_ms,
         )
