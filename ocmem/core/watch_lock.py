@@ -101,7 +101,8 @@ class WatchLock:
                 former = self.former = holder.read(self._path)
                 # Both by the clock of the file system, which may be that of another machine.
                 age_s = draft.stat().st_mtime - self._path.stat().st_mtime
-                if former not in (None, self._me) and former.is_alive(note_age_s=age_s):
+                is_ours = self._has_written and former == self._me
+                if former is not None and not is_ours and former.is_alive(note_age_s=age_s):
                     raise self._busy(former)
                 draft.replace(self._path)  # whole: nobody may read half a note
                 self._has_written = True
