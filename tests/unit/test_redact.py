@@ -103,7 +103,7 @@ def test_a_known_secret_vanishes_whatever_it_looks_like() -> None:
     assert redact_known(text, "swordfish", "") == "401 for *** at ***.example, TOKEN=***"
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     before=st.text(max_size=5),
     secret=st.sampled_from(_PATTERNS).flatmap(
@@ -136,7 +136,7 @@ blocks = st.lists(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(parts=blocks)
 def test_private_keys_end_where_the_rule_says_however_they_overlap(parts: list[str]) -> None:
     text = "".join(parts)

@@ -64,7 +64,7 @@ def settle(home: Home, files: dict[str, bytes], overrides: Overrides) -> None:
         found.shown(path)
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 @given(files=odd.FILES, overrides=OVERRIDES)
 @example(files={"config": b'{"env": {"shellEnv": {"enabled": true}}}'}, overrides=Overrides())
 def test_no_file_leads_to_anything_but_settings_or_a_message(
@@ -73,7 +73,7 @@ def test_no_file_leads_to_anything_but_settings_or_a_message(
     settle(world, files, overrides)
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(
     tree=st.dictionaries(odd.KEYS, odd.TREES, max_size=4), newer=st.booleans(), own=st.booleans()
 )
@@ -84,7 +84,7 @@ def test_no_memory_setting_does_either(world: Home, tree: object, newer: bool, o
     settle(world, {"overlay" if own else "config": json.dumps(config).encode()}, Overrides())
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(store=odd.written(odd.STORE))
 def test_no_auth_store_does_either(world: Home, store: bytes) -> None:
     settle(world, {"auth": store}, Overrides())

@@ -57,7 +57,7 @@ def long_way(text: str) -> str | None:
         return None
 
 
-@settings(max_examples=1500)
+@settings(max_examples=600)
 @given(text=TEXTS | written())
 @example("[,]")
 @example("{,}")

@@ -266,7 +266,7 @@ def comparable(rows: Rows) -> Rows:
     return {table: found for table, found in rows.items() if found}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(done=st.lists(st.one_of(edits, edits, pauses, news), max_size=25))
 def test_whatever_order_edits_and_events_come_in_the_index_equals_a_fresh_one(
     done: list[tuple[str, str | list[str]]],
@@ -282,7 +282,7 @@ def test_whatever_order_edits_and_events_come_in_the_index_equals_a_fresh_one(
         assert home.is_as_if_fresh()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(done=st.lists(st.one_of(edits, edits, pauses), max_size=25))
 def test_if_every_edit_is_told_nobody_need_look_for_changes(
     done: list[tuple[str, str | list[str]]],
