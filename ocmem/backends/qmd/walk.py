@@ -1,13 +1,15 @@
 """The files that QMD looks at, as far as names and times tell; nothing is read."""
 
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ocmem.backends.qmd.collections import Collection
 from ocmem.core import globs
 
-_WILD = "*?[{"
+_WILD = "*?[{,"
+_LEFT_OUT = frozenset(("node_modules", "vendor", "dist", "build"))  # by QMD, at any depth
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +17,7 @@ class Seen:
     """A file that counts, or a folder that such a file may come into or go from."""
 
     mtime_ns: int
+    size: int  # QMD indexes no empty file
     is_folder: bool
 
 
@@ -25,24 +28,25 @@ def walk(collection: Collection) -> Iterator[Seen]:
         seen = _file(os.path.join(root, pattern))  # noqa: PTH118
         yield from [seen] if seen else []
         return
-    is_wanted = globs.matcher([pattern])
+    is_wanted = globs.matcher(_masks(pattern))
     is_deep = "/" in pattern or "**" in pattern
     folders = [root]
     while folders:
         folder = folders.pop()
         try:
-            yield Seen(os.stat(folder).st_mtime_ns, is_folder=True)  # noqa: PTH116
+            yield Seen(os.stat(folder).st_mtime_ns, 0, is_folder=True)  # noqa: PTH116
             with os.scandir(folder) as entries:
                 for entry in entries:
                     if entry.name.startswith("."):
                         continue  # QMD does not look there
                     if entry.is_dir(follow_symlinks=False):
-                        folders += [entry.path] if is_deep else []
+                        if is_deep and entry.name not in _LEFT_OUT:
+                            folders.append(entry.path)
                     elif entry.is_file(follow_symlinks=False) and is_wanted(
                         os.path.relpath(entry.path, root)
                     ):
-                        mtime_ns = entry.stat(follow_symlinks=False).st_mtime_ns
-                        yield Seen(mtime_ns, is_folder=False)
+                        status = entry.stat(follow_symlinks=False)
+                        yield Seen(status.st_mtime_ns, status.st_size, is_folder=False)
         except OSError:
             continue  # QMD's update will say what it makes of that
 
@@ -51,8 +55,23 @@ def count(collection: Collection) -> int:
     return sum(not seen.is_folder for seen in walk(collection))
 
 
+def _masks(pattern: str) -> list[str]:
+    """A pattern may be several, with commas between them; those in brackets part nothing."""
+    masks, depth = [""], 0
+    for sign in pattern:
+        depth = max(0, depth + (sign in "{[") - (sign in "}]"))
+        if sign == "," and not depth:
+            masks.append("")
+        else:
+            masks[-1] += sign
+    return [mask.strip() for mask in masks if mask.strip()]
+
+
 def _file(location: str) -> Seen | None:
     try:
-        return Seen(os.lstat(location).st_mtime_ns, is_folder=False)
+        status = os.lstat(location)
     except OSError:
         return None
+    if not stat.S_ISREG(status.st_mode):
+        return None  # QMD follows no links
+    return Seen(status.st_mtime_ns, status.st_size, is_folder=False)
