@@ -131,4 +131,4 @@ def _asked(qmd: Qmd, wanted: Wanted) -> list[Listed]:
 
 
 def _present(wanted: Iterable[Collection]) -> tuple[Collection, ...]:
-    return tuple(each for each in wanted if each.root.is_dir())
+    return tuple(each for each in wanted if collections.is_folder(each.root))
