@@ -16,6 +16,7 @@ Cause = Literal[
     "timeout",
     "crash",  # ended by a signal
     "locked",  # another process keeps the index
+    "unreadable",  # the index may not be opened
     "damaged",  # the index is no database any more
     "collections",  # QMD does not know a collection
     "models",  # the mode needs models that are not there, or cannot run
@@ -32,7 +33,10 @@ _OLDEST_NODE = 22
 _MOST_UNITS = 300
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_STACK = re.compile(r"at .*[)\d]$|file://\S+:\d+$|node:\S+:\d+$|Node\.js v[\d.]+$|\^+$|throw ")
+_STACK = re.compile(
+    r"at .*[)\d](?: \{)?$|file://\S+:\d+$|node:\S+:\d+$|Node\.js v[\d.]+$|\^+$|throw "
+    r"|code: '\w+',?$|\}$"
+)
 _NODE_VERSION = re.compile(r"^Node\.js v(\d+)\.", re.MULTILINE)
 _NO_NODE = re.compile(r"\bnode\W*: (?:No such file or directory|(?:command )?not found)")
 _WRONG_MODULES = re.compile(r"NODE_MODULE_VERSION|ERR_DLOPEN_FAILED|compiled against a different")

@@ -79,7 +79,7 @@ class Front:
         most = self.backend.qmd.limits.max_results
         told = list(standing.warnings)
         if question.is_owner and (question.max_results or 0) > most:
-            told.append(f"no more than {most} results: memory.qmd.limits.maxResults")
+            told.append(f"memory.qmd.limits.maxResults allows only {most}")
         return self._answer(found, stale=standing.is_behind, warnings=(*told, *found.warnings))
 
     def _answer(self, found: Found, *, stale: bool, warnings: tuple[str, ...]) -> Answer:

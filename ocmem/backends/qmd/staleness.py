@@ -95,7 +95,7 @@ def _updated_ns(backend: QmdBackend) -> int | None:
     """When QMD last looked: by our note of it; by its index, where only others had it look."""
     known_ms = backend.updated_at_ms
     if known_ms is not None:
-        return known_ms * 1_000_000
+        return known_ms * 1_000_000 + 999_999  # what is a little older is of the same millisecond
     try:
         return os.stat(backend.qmd.database).st_mtime_ns  # noqa: PTH116
     except OSError:
