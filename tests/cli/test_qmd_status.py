@@ -202,6 +202,13 @@ def test_an_index_run_that_failed_is_told_beside_a_qmd_that_still_answers(
     assert f"Index error: {reason}\n" in done.out
 
 
+def test_the_list_of_files_says_whose_it_is(qmd: QmdProgram) -> None:
+    done = qmd("ls")
+
+    assert (done.code, done.err.count("\n")) == (0, 1)
+    assert done.err.startswith("[memory] these are the files of the built-in index; ")
+
+
 # --- warmup --------------------------------------------------------------------------------------
 
 

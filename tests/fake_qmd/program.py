@@ -54,8 +54,8 @@ def indexed(db: sqlite3.Connection, name: str, root: str, pattern: str) -> None:
     before = dict(db.execute("SELECT path, hash FROM documents WHERE collection = ?", (name,)))
     after = {}
     for path in sorted(Path(root).glob(pattern)) if Path(root).is_dir() else []:
-        inner = path.relative_to(root).parts
-        is_left_out = any(part.startswith(".") or part in LEFT_OUT for part in inner)
+        parts = path.relative_to(root).parts
+        is_left_out = any(part.startswith(".") or part in LEFT_OUT for part in parts)
         if path.is_symlink() or not path.is_file() or is_left_out:
             continue
         if path.read_text().strip():
