@@ -88,6 +88,7 @@ def _fields(settings: Settings, found: Estimate) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "agentId": settings.agent_id,
         "dryRun": True,
+        "backend": "builtin",
         "fullRebuild": found.why_full is not None,
         "files": {
             "scanned": found.scanned,

@@ -2,7 +2,7 @@
 
 import sys
 
-from ocmem.backends.roots import qmd_roots
+from ocmem.backends.roots import roots_for
 from ocmem.cli import common, wire
 from ocmem.cli.common import Given
 from ocmem.core import citation, reader
@@ -21,14 +21,14 @@ def run(path: str, *, start: int | None, lines: int | None, as_json: bool, given
             raise UsageError(f"not a range of lines: L{start}-L{last}")
         lines = last - start + 1
     settings = common.one_agent(given)
-    collections = qmd_roots(settings)
+    collections = roots_for(settings, path)
     excerpt = reader.read_lines(
         settings,
         path,
         start=start,
         count=lines,
         collections=collections,
-        whole_workspace=collections is not None,
+        whole_workspace=settings.uses_qmd,
     )
     if start is not None and start > excerpt.total_lines:
         common.warn(f"{excerpt.path} has only {excerpt.total_lines} lines")

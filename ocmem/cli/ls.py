@@ -19,6 +19,8 @@ def run(*, as_json: bool, given: Given) -> int:
         if not settings.search.enabled:
             print("Memory search disabled.", file=sys.stderr)
             continue
+        if settings.uses_qmd:
+            common.warn("these are the files of the built-in index; ocmem status tells of QMD's")
         try:
             found.append((settings, listing.listing(settings)))
         except IndexUnavailable as error:

@@ -6,8 +6,9 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from ocmem.backends.qmd import walk
+from ocmem.backends.qmd import sessions
 from ocmem.backends.qmd.backend import QmdBackend
+from ocmem.backends.qmd.collections import lacks
 from ocmem.backends.qmd.front import NAME
 from ocmem.backends.qmd.indexing import QmdReport
 from ocmem.backends.qmd.sessions import Exporter
@@ -54,22 +55,33 @@ def preview(settings: Settings, *, as_json: bool) -> dict[str, Any]:
     """What a run would do to collections, and how many files QMD would look at."""
     backend = QmdBackend(settings)
     collections = backend.wanted.collections
-    absent = backend.status().absent
-    files = sum(map(walk.count, collections))
+    facts = backend.status()
+    absent = facts.absent
+    now_ms = time.time() * 1000
+    files = sum(sessions.count(settings, each, now_ms) for each in collections)
+    trouble = facts.trouble or facts.index_error
     if not as_json:
-        print(f"Would have QMD look at {files} files ({settings.agent_id}).")
+        told = f"{files} {'file' if files == 1 else 'files'}"
+        print(f"Would have QMD look at {told} ({settings.agent_id}).")
         print(f"Collections: {', '.join(each.name for each in collections)}")
         if absent:
             print(f"To be made: {', '.join(absent)}")
         print("Cost: none; no text leaves this machine")
-    return {
+    issues = [*lacks(facts.missing, settings.shown), *facts.warnings]
+    for text in issues:
+        common.warn(text)
+    if trouble is not None:
+        common.warn(f"it could not be done now: {trouble}")
+    fields = {
         "agentId": settings.agent_id,
         "dryRun": True,
         "backend": NAME,
         "files": {"scanned": files},
         "collections": [each.name for each in collections],
         "absent": list(absent),
+        "issues": issues,
     }
+    return fields if trouble is None else {**fields, "unavailable": str(trouble)}
 
 
 def _index(
@@ -87,9 +99,12 @@ def _index(
 
 
 def _introduce(settings: Settings) -> None:
+    collections = QmdBackend(settings).wanted.collections
     print(f"Memory Index ({settings.agent_id})")
     print(f"Provider: {NAME} (requested: {NAME})")
     print(f"Model: {NAME}")
+    sources = dict.fromkeys(each.source for each in collections)
+    print(f"Sources: {', '.join(sources)}")
     print(f"Store: {settings.shown(settings.qmd.database)}")
     print()
 

@@ -1,17 +1,26 @@
 """`ocmem status` where QMD is the backend."""
 
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from ocmem.backends.qmd import staleness, walk
+from ocmem.backends.qmd import causes, collections, sessions, staleness
 from ocmem.backends.qmd.backend import QmdBackend
 from ocmem.backends.qmd.facts import Facts
 from ocmem.backends.qmd.front import NAME
 from ocmem.core import watch_lock
 from ocmem.core.holder import Holder
-from ocmem.errors import IndexUnavailable, OcmemError, QmdError
+from ocmem.errors import (
+    IndexBusy,
+    IndexDamaged,
+    IndexReadOnly,
+    IndexUnavailable,
+    OcmemError,
+    QmdError,
+)
 from ocmem.model import Source
 from ocmem.settings import Settings
 
@@ -36,7 +45,8 @@ class QmdState:
     facts: Facts
     sources: tuple[Counted, ...]
     is_dirty: bool
-    was_probed: bool
+    was_probed: bool  # by a search; without an index there is nothing to search
+    issues: tuple[str, ...] = ()
     trouble: OcmemError | None = None
     watcher: Holder | None = None
     index_error: str | None = None
@@ -54,21 +64,33 @@ class QmdState:
         return self.settings.qmd.mode != "search"
 
 
-def look(settings: Settings, *, deep: bool) -> QmdState:
+def look(settings: Settings, *, deep: bool, index_error: str | None = None) -> QmdState:
     """Creates nothing; QMD itself is only started with `deep`."""
     backend = QmdBackend(settings)
     facts = backend.status(asks_version=deep)
+    now_ms = time.time() * 1000
+    is_searchable = facts.index_exists and not facts.absent
     return QmdState(
         settings=settings,
         facts=facts,
         sources=tuple(
-            Counted(source, facts.documents(source), sum(map(walk.count, wanted)))
+            Counted(
+                source,
+                facts.documents(source),
+                sum(sessions.count(settings, each, now_ms) for each in wanted),
+            )
             for source in _SOURCES
             if (wanted := [each for each in facts.collections if each.source == source])
         ),
         is_dirty=bool(facts.absent) or staleness.is_stale(backend),
-        was_probed=deep,
-        trouble=_trouble(backend, facts, deep=deep),
+        was_probed=deep and is_searchable,
+        issues=(
+            *collections.lacks(facts.missing, settings.shown),
+            *([str(facts.index_error)] if facts.index_error else []),
+            *facts.warnings,
+        ),
+        index_error=index_error,
+        trouble=_trouble(backend, facts, deep=deep and is_searchable),
         watcher=watch_lock.watcher_of(settings.qmd.database),
     )
 
@@ -77,19 +99,35 @@ def _trouble(backend: QmdBackend, facts: Facts, *, deep: bool) -> OcmemError | N
     """Why the next search would not be answered by QMD, as far as one can tell."""
     if facts.trouble is not None:
         return facts.trouble
-    if not deep:
-        failure = facts.failure if facts.rest_ms else None
-        if failure is None:
-            return None
-        return QmdError(failure.reason, cause="resting", hint=failure.hint)
-    if not facts.index_exists or facts.absent:
-        return None  # a search would make what is missing
+    if deep:
+        return _failure(backend)
+    if isinstance(facts.index_error, IndexDamaged):
+        return causes.damaged("search")
+    if facts.index_error is not None and not isinstance(facts.index_error, IndexBusy):
+        return facts.index_error
+    if not facts.index_exists and not _could_be_made(backend.qmd.home):
+        return IndexReadOnly(f"cannot write in {backend.settings.shown(backend.qmd.home)}")
+    try:
+        backend.check(_PROBE)
+    except QmdError as error:
+        return error
+    return None
+
+
+def _failure(backend: QmdBackend) -> OcmemError | None:
+    """What comes of a search."""
     try:
         backend.retry()
         backend.search(_PROBE)
     except (QmdError, IndexUnavailable) as error:
         return error
     return None
+
+
+def _could_be_made(folder: Path) -> bool:
+    """Whether a first search may write there, once it has made what is missing above."""
+    there = next(each for each in (folder, *folder.parents) if os.path.lexists(each))
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
 
 
 def lines(state: QmdState) -> Iterator[str]:
@@ -120,9 +158,9 @@ def lines(state: QmdState) -> Iterator[str]:
         yield f"Watched by: {state.watcher.shown(time.time() * 1000)}"
     if state.index_error:
         yield f"Index error: {state.index_error}"
-    if facts.warnings:
+    if state.issues:
         yield "Issues:"
-        yield from (f"  {warning}" for warning in facts.warnings)
+        yield from (f"  {issue}" for issue in state.issues)
 
 
 def _vector(state: QmdState) -> str:
@@ -196,7 +234,7 @@ def fields(state: QmdState) -> dict[str, Any]:
         entry["embeddingProbe"] = {"ok": True}
     if state.index_error:
         entry["indexError"] = state.index_error
-    issues = list(facts.warnings)
+    issues = list(state.issues)
     entry["scan"] = {
         "sources": [
             {"source": each.source, "totalFiles": each.files, "issues": issues if not at else []}

@@ -44,9 +44,14 @@ def _fetched(backend: QmdBackend, *, is_offline: bool) -> str:
         return "on this machine"
     if is_offline:
         raise QmdError(
-            "QMD's models are not on this machine, and --offline fetches none", cause="models"
+            "QMD's models are not on this machine, and --offline fetches none",
+            cause="models",
+            hint="searchMode: search needs none",
         )
     backend.fetch_models(wait_s=_WAIT_S)
+    if not backend.status().has_models:
+        models = backend.settings.shown(backend.qmd.models)
+        raise QmdError(f"QMD fetched its models, but there are none in {models}", cause="models")
     return "fetched"
 
 

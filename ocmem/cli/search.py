@@ -57,12 +57,13 @@ class Typed:
 def run(typed: Typed, given: Given) -> int:
     if not typed.query:
         raise UsageError("Missing search query. Provide a positional query or use --query <text>.")
-    agents = list(_agents(typed, given))
+    options = _options(typed)
+    agents = list(_agents(typed, given, options))
     alone = len(agents) == 1
     if len({_wanted(typed, settings).ranker for settings in agents}) > 1:
         typed = replace(typed, ranker="fused")  # scores of two rankers have no common order
     typed = replace(typed, compares=not alone)
-    answered = [_answered(typed, given, settings, alone=alone) for settings in agents]
+    answered = [_answered(typed, given, settings, options, alone=alone) for settings in agents]
     enabled = [each.settings for each in answered if each.answer is not None]
     has_failed = any(each.error is not None for each in answered)
     most = max((_most(typed, each.settings) for each in answered if each.answer), default=0)
@@ -81,9 +82,8 @@ def run(typed: Typed, given: Given) -> int:
     return 1 if has_failed else 0
 
 
-def _agents(typed: Typed, given: Given) -> Iterator[Settings]:
+def _agents(typed: Typed, given: Given, options: dict[str, Any]) -> Iterator[Settings]:
     """The agents to ask: those named, all of them, or the default one."""
-    options = _options(typed)
     if typed.all_agents and (given.get("agent") or given.get("workspace")):
         raise UsageError("--all-agents goes without --agent and --workspace")
     if typed.all_agents or len(given.get("agent") or ()) > 1:
@@ -103,22 +103,27 @@ def _options(typed: Typed) -> dict[str, Any]:
     return {"provider": provider, "sources": typed.sources, "backend": backend}
 
 
-def _answered(typed: Typed, given: Given, settings: Settings, *, alone: bool) -> Answered:
+def _answered(
+    typed: Typed, given: Given, settings: Settings, options: dict[str, Any], *, alone: bool
+) -> Answered:
     if not settings.search.enabled:
         print("Memory search disabled.", file=sys.stderr)
         return Answered(settings, None)
+    front = _front(settings)
     try:
-        ask = partial(_ask, typed, given, _front(settings))
         settings, answer = fallback.answered(
             settings,
-            ask,
-            lambda first, error: common.fallback(first, given, error, **_options(typed)),
+            partial(_ask, typed, given, front),
+            lambda first, error: common.fallback(first, given, error, **options),
         )
     except OcmemError as error:
+        instead_of = front.failure if front is not None else None
+        if instead_of is not None:
+            common.warn(_named(settings, instead_of.reason, alone))
         whose = "" if alone else f" ({settings.agent_id})"
         failure = f"Memory search failed{whose}: {error}"
         common.complain(OcmemError(failure, hint=error.hint))
-        return Answered(settings, None, str(error))
+        return Answered(settings, None, str(error), instead_of)
     for text in fallback.remarks(answer, settings):
         common.warn(_named(settings, text, alone))
     if answer.hint:

@@ -94,21 +94,27 @@ def _by_qmd(settings: Settings, given: Given, log: Log, *, deep: bool, index_fir
     """QMD's state; where it cannot answer, that of the built-in index, which then does."""
     from ocmem.cli import qmd_index, qmd_status
 
-    trouble, is_complete = None, True
+    error, is_complete = None, True
     if index_first:
         done = qmd_index.run(
             settings, force=False, waits=True, as_json=True, given={**given, "quiet": True}
         )
-        trouble, is_complete = done.trouble, done.is_complete
+        is_complete = done.is_complete
+        if done.trouble is not None:
+            error = str(done.trouble)
+            failure = f"Memory index failed: {error}"
+            common.complain(OcmemError(failure, hint=done.trouble.hint))
+    state = qmd_status.look(settings, deep=deep, index_error=error)
+    trouble = state.trouble
     if trouble is None:
-        state = qmd_status.look(settings, deep=deep)
-        trouble = state.trouble
-        if trouble is None:
-            lines = list(qmd_status.lines(state))
-            if index_first:
-                lines.insert(0, f"Memory index {'complete' if is_complete else 'incomplete'}.")
-            return Shown(qmd_status.fields(state), tuple(lines), has_failed=not is_complete)
-    common.complain(trouble)
+        lines = list(qmd_status.lines(state))
+        if index_first:
+            told = f"failed: {error}" if error else "complete." if is_complete else "incomplete."
+            lines.insert(0, f"Memory index {told}")
+        has_failed = error is not None or not is_complete
+        return Shown(qmd_status.fields(state), tuple(lines), has_failed=has_failed)
+    instead = "the built-in index answers instead"
+    common.complain(OcmemError(f"{trouble}; {instead}", hint=trouble.hint))
     instead_of = Fallback("qmd", str(trouble))
     shown = _by_ocmem(
         settings, given, log, deep=deep, index_first=index_first, instead_of=instead_of

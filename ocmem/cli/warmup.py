@@ -11,7 +11,7 @@ from ocmem.cli.common import Given
 from ocmem.core import embedder
 from ocmem.core.search import Wanted
 from ocmem.core.warmup import PROBE, Warmup
-from ocmem.errors import EmbedderError, IndexUnavailable
+from ocmem.errors import EmbedderError, IndexUnavailable, OcmemError
 from ocmem.settings import Settings
 from ocmem.settings.address import shown_url
 
@@ -33,7 +33,10 @@ def run(*, as_json: bool, given: Given) -> int:
                 common.tell_switch(second, done.failure)
                 done = _warmed(second, given)
         elif done.failure is not None:
-            common.complain(done.failure)
+            told = str(done.failure)
+            if _stands_back(done):
+                told += "; the built-in index answers meanwhile"
+            common.complain(OcmemError(told, hint=done.failure.hint))
         code = 1 if done.failure is not None else code
         entries.append(_fields(done))
         if not as_json:
@@ -41,6 +44,11 @@ def run(*, as_json: bool, given: Given) -> int:
     if as_json:
         print(wire.document(entries))
     return code
+
+
+def _stands_back(done: Warmup) -> bool:
+    """Whether QMD will not be able to answer: for lack of vectors alone it still does."""
+    return done.settings.uses_qmd and done.steps[-1].name != "update"
 
 
 def _by_qmd(settings: Settings, given: Given) -> Warmup:
@@ -127,6 +135,8 @@ def _fields(done: Warmup) -> dict[str, Any]:
             for step in done.steps
         ],
     }
+    if done.failure is not None and _stands_back(done):
+        fields["fallback"] = {"from": "qmd", "reason": str(done.failure)}
     used = done.settings.provider.fallback
     if used is not None and not done.settings.uses_qmd:
         fields["fallback"] = wire.fallback(used)

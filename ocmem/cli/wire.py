@@ -40,7 +40,10 @@ def _how(answered: "Answered") -> dict[str, Any]:
     """How an answer came about."""
     settings, found = answered.settings, answered.answer
     if answered.error is not None:
-        return {"error": answered.error}
+        failed: dict[str, Any] = {"error": answered.error}
+        if answered.instead_of is not None:
+            failed |= {"backend": "builtin", "fallback": fallback(answered.instead_of)}
+        return failed
     backend = settings.backend if found is None else found.backend
     fields: dict[str, Any] = {
         "provider": settings.provider.id if backend == "builtin" else backend,

@@ -69,6 +69,12 @@ class Settings:
         return self.backend == "qmd"
 
     @property
+    def configures_qmd(self) -> bool:
+        """Whether there are settings for it, in use or not."""
+        documents = (self.config.values, self.overlay.values)
+        return not self.is_folder and any("qmd" in (each.get("memory") or {}) for each in documents)
+
+    @property
     def index_command(self) -> str:
         """What a person has to run to bring this index up to date."""
         return " ".join(("ocmem index", *self.options))
@@ -188,6 +194,7 @@ def resolve(
     if not is_folder and not shares:
         index_path = _beside(index_path, "ocmem")
     memory = found.merged.get("memory") or {}
+    is_backend_chosen = overrides.backend not in (None, memory.get("backend") or "builtin")
     return Settings(
         agent_id=agent,
         home=found.home,
@@ -205,6 +212,7 @@ def resolve(
         search=search,
         provider=choice,
         options=(
+            *(("--backend", str(overrides.backend)) if is_backend_chosen else ()),
             *(("--provider", overrides.provider) if overrides.provider else ()),
             *(word for name in added for word in ("--source", name)),
         ),

@@ -75,8 +75,11 @@ def memory_search(
         return _unavailable(trouble or error)
     if trouble is not None:
         answer = qmd_search.stood_in(answer, trouble)
+    fields = _fields(settings, answer, session_key)
+    if settings.uses_qmd:  # else nobody asks, and the reference's answer has no such key
+        fields["backend"] = answer.backend
     return Reply(
-        _fields(settings, answer, session_key),
+        fields,
         remarks=tuple(filter(None, (*fallback.remarks(answer, settings), answer.why_empty))),
         hint=answer.hint,
     )

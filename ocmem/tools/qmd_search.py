@@ -41,7 +41,13 @@ def search(
     cites = citation.wanted(mode, session_key=session_key)
     results = [_result(hit, cites=cites) for hit in answer.hits]
     _clamp(results, settings.qmd.limits.max_injected_chars)
-    fields = {"results": results, "provider": NAME, "model": NAME, "citations": mode}
+    fields = {
+        "results": results,
+        "provider": NAME,
+        "model": NAME,
+        "citations": mode,
+        "backend": NAME,
+    }
     remarks = tuple(filter(None, (*answer.warnings, answer.why_empty)))
     return Reply(fields, remarks=remarks, hint=answer.hint), None
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 HERE = Path(os.environ["FAKE_QMD"])
+LEFT_OUT = {"node_modules", "vendor", "dist", "build"}
 OPTIONS = {"--index", "-n", "-c", "--name", "--mask"}
 SCHEMA = """
     CREATE TABLE IF NOT EXISTS store_collections (name TEXT PRIMARY KEY, path TEXT, pattern TEXT);
@@ -53,7 +54,11 @@ def indexed(db: sqlite3.Connection, name: str, root: str, pattern: str) -> None:
     before = dict(db.execute("SELECT path, hash FROM documents WHERE collection = ?", (name,)))
     after = {}
     for path in sorted(Path(root).glob(pattern)) if Path(root).is_dir() else []:
-        if path.is_file() and path.read_text().strip():
+        parts = path.relative_to(root).parts
+        is_left_out = any(part.startswith(".") or part in LEFT_OUT for part in parts)
+        if path.is_symlink() or not path.is_file() or is_left_out:
+            continue
+        if path.read_text().strip():
             after[path.relative_to(root).as_posix()] = path.read_text()
     hashes = {path: hashlib.sha256(text.encode()).hexdigest() for path, text in after.items()}
     db.execute("DELETE FROM documents WHERE collection = ?", (name,))

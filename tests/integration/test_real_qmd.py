@@ -20,7 +20,7 @@ from ocmem.backends.qmd.backend import QmdBackend
 from ocmem.backends.qmd.process import Command
 from ocmem.core.store import qmd_index
 from ocmem.settings import Overrides, Settings, resolve
-from tests.cli.program import REPOSITORY
+from tests.cli.program import REPOSITORY, Program
 from tests.fake_qmd import mode_of, wait_until
 
 RUNNER = """
@@ -321,3 +321,86 @@ def indexing(root: Path) -> list[str]:
         if "--mask" in words and str(root) in words:
             found.append(file.parent.name)
     return found
+
+
+# --- through the program -------------------------------------------------------------------------
+
+
+def program(home: Home) -> Program:
+    ocmem = Program(home.root)
+    ocmem.configure_own(provider="none")
+    return ocmem
+
+
+def test_every_citation_of_the_program_is_one_that_it_reads(home: Home) -> None:
+    ocmem = program(home)
+    (home.root / "docs").mkdir()
+    (home.root / "docs" / "a.md").write_text("The router of the docs.\n")
+    home.configure(paths=[{"path": "~/docs", "name": "Docs"}], sessions={"enabled": True})
+    talks = home.state / "agents" / "main" / "sessions"
+    talks.mkdir(parents=True)
+    said = {"type": "message", "message": {"role": "user", "content": "the router?"}}
+    (talks / "5d0c.jsonl").write_text(json.dumps(said) + "\n")
+
+    found = ocmem("search", "router", "--json")
+
+    assert (found.json["backend"], found.err) == ("qmd", "")
+    assert sorted(found.paths) == [
+        "memory/day.md",
+        "qmd/docs-main/a.md",
+        "qmd/sessions-main/5d0c.md",
+    ]
+    for result in found.results:
+        assert "router" in ocmem("get", result["citation"]).out.lower()
+
+
+def test_the_users_own_qmd_sees_the_same_index_and_ocmem_still_does(home: Home) -> None:
+    ocmem = program(home)
+    ocmem.index()
+    ours = f"{sys.executable} -m ocmem"
+    script = f'eval "$({ours} config paths --export)"; cd /; {home.command} collection list; {ours}'
+
+    def run(*args: str) -> str:
+        words = ["/bin/sh", "-c", f'{script} "$@"', "sh", *args]
+        return subprocess.check_output(words, cwd=home.root, env=ocmem.env, text=True)
+
+    names = ("memory-root-main", "memory-alt-main", "memory-dir-main")
+    assert all(f"{name} (qmd://{name}/)" in run("--version") for name in names)
+    assert "memory/day.md:4-7" in run("search", "router")
+    assert "Indexed: 3/3 files · 3 chunks\nDirty: no\n" in run("status")
+
+
+def test_first_searches_at_once_all_answer(home: Home) -> None:
+    ocmem = program(home)
+    children = [ocmem.start("search", "router", "--json") for _ in range(3)]
+
+    answers = [child.communicate(timeout=120) for child in children]
+
+    assert all(b"memory/day.md" in out for out, _ in answers), answers
+
+
+def test_a_damaged_index_is_built_anew_by_force(home: Home) -> None:
+    ocmem = program(home)
+    ocmem.index()
+    home.settings.qmd.database.write_bytes(b"no database " * 100)
+
+    searched, indexed = ocmem("search", "router", "--json"), ocmem("index")
+    forced = ocmem("index", "--force")
+
+    reason = "QMD could not search: its index is damaged"
+    assert searched.json["fallback"] == {"from": "qmd", "reason": reason}
+    assert "hint: ocmem index --force builds it anew" in indexed.err
+    assert forced.code == 0, forced.err
+    assert ocmem("search", "router", "--json").json["backend"] == "qmd"
+
+
+@pytest.mark.parametrize("folder", ["build", "node_modules", ".hidden"])
+def test_status_counts_the_files_that_qmd_does(home: Home, folder: str) -> None:
+    ocmem = program(home)
+    home.note(f"memory/{folder}/a.md", "Not looked at.\n")
+    (home.workspace / "memory" / "link.md").symlink_to("day.md")
+    (home.workspace / "memory.md").symlink_to("MEMORY.md")
+
+    ocmem.index()
+
+    assert "Indexed: 3/3 files · 3 chunks\nDirty: no\n" in ocmem("status").out

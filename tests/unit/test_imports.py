@@ -12,6 +12,7 @@ import pytest
 import ocmem
 from ocmem.settings.provider import has_local_engine
 from tests import tiny_gguf
+from tests.fake_qmd import FakeQmd
 
 HEAVY = {"rich", "httpx", "numpy", "watchdog", "tiktoken", "pydantic", "xllamacpp"}
 LAYERS = ["model", "errors", "settings", "core", "providers", "backends", "tools", "watch", "cli"]
@@ -19,9 +20,9 @@ PACKAGE = Path(ocmem.__file__).parent
 EXAMPLE = Path(__file__).parent.parent / "example-workspace"
 
 
-def _loaded(code: str, home: Path) -> set[str]:
+def _loaded(code: str, home: Path, **more: str) -> set[str]:
     probe = f"import sys\n{code}\nprint(*sorted(sys.modules), file=sys.stderr)"
-    env = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    env = {"HOME": str(home), "PATH": os.environ["PATH"], **more}
     done = subprocess.run(
         [sys.executable, "-c", probe], env=env, capture_output=True, text=True, check=True
     )
@@ -89,6 +90,46 @@ def test_the_agents_tools_load_nothing_heavy_and_reading_no_index(tmp_path: Path
     assert "tokenizers" in searched  # it did embed the query
     assert not HEAVY & searched
     assert not (HEAVY | {"apsw", "tokenizers", "ocmem.backends.builtin"}) & got
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("--help",),
+        ("search", "dentist", "--json"),
+        ("index",),
+        ("index", "--dry-run"),
+        ("status", "--json"),
+        ("warmup",),
+        ("get", "MEMORY.md"),
+        ("tool", "memory_search", '{"query": "dentist"}'),
+        ("tool", "memory_get", '{"path": "MEMORY.md"}'),
+    ],
+)
+def test_without_qmd_nothing_of_it_is_loaded(args: tuple[str, ...], tmp_path: Path) -> None:
+    workspace = tmp_path / ".openclaw" / "workspace"
+    workspace.mkdir(parents=True)
+    (workspace / "MEMORY.md").write_text("The dentist is on Thursday.\n")
+    (tmp_path / ".openclaw" / "openclaw.json").write_text('{"memory": {"backend": "builtin"}}')
+
+    loaded = _loaded(_run(*args), tmp_path)
+
+    assert not {name for name in loaded if ".qmd" in name or name.endswith("store.qmd_index")}
+
+
+def test_a_search_that_qmd_answers_loads_nothing_heavy(tmp_path: Path) -> None:
+    fake = FakeQmd(tmp_path / "fake")
+    workspace = tmp_path / ".openclaw" / "workspace"
+    workspace.mkdir(parents=True)
+    (workspace / "MEMORY.md").write_text("The dentist is on Thursday.\n")
+    limits = {"timeoutMs": 60_000}
+    config = {"memory": {"backend": "qmd", "qmd": {"command": str(fake.command), "limits": limits}}}
+    (tmp_path / ".openclaw" / "openclaw.json").write_text(json.dumps(config))
+
+    loaded = _loaded(_run("search", "dentist", "--json"), tmp_path, FAKE_QMD=str(fake.folder))
+
+    assert "ocmem.backends.qmd.front" in loaded
+    assert not (HEAVY | {"tokenizers"}) & loaded
 
 
 def test_every_layer_imports_only_from_its_left() -> None:

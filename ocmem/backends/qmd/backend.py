@@ -1,9 +1,11 @@
 """QMD as a backend: index, search, and what `status` may know without starting it."""
 
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ocmem.backends.qmd import (
     causes,
@@ -24,7 +26,7 @@ from ocmem.backends.qmd.facts import Facts
 from ocmem.backends.qmd.indexing import Pause, QmdReport
 from ocmem.backends.qmd.state import Memory
 from ocmem.core import lock
-from ocmem.core.store import qmd_index
+from ocmem.core.store import qmd_index, swap
 from ocmem.errors import IndexReadOnly, IndexUnavailable, QmdError
 from ocmem.model import Hit, Source
 from ocmem.settings import Settings
@@ -32,6 +34,7 @@ from ocmem.settings.qmd import QmdSettings
 
 FETCH_TIMEOUT_MS = 3 * 3_600_000  # two gigabytes, on a slow line
 _ENSURE_WAIT_S = 2.0  # a search does not wait longer for another run to make the collections
+_REFRESH_WAIT_S = 0.5  # nor for one that has QMD look at its files
 SLOW_REST_MS = 600_000  # what takes too long for a search is not tried at each of them
 _NO_VECTORS = "need embeddings"
 
@@ -43,6 +46,7 @@ class Found:
     hits: list[Hit]
     warnings: tuple[str, ...] = ()
     why_empty: str | None = None
+    advice: str | None = None  # what to try then, in words of `ocmem search`
 
 
 def _clock_ms() -> int:
@@ -88,15 +92,15 @@ class QmdBackend:
                 return QmdReport(was_skipped=True)
             linked = self._prepare()
             exported = tuple(export()) if export is not None else ()
-            report = indexing.update(self._command, self.wanted, self.pause)
-            updated_at_ms = self.clock_ms()
+            updated_at_ms = self.clock_ms()  # what is written meanwhile is looked at again
+            report = self._updated(may_start_anew=force)
             embedding = indexing.embed(
                 self._command,
                 known,
                 force=force,
                 is_due=self._is_embed_due(),
                 may_fetch=not self.settings.offline,
-                now_ms=updated_at_ms,
+                now_ms=self.clock_ms(),
             )
             embedded_at_ms = known.embedded_at_ms
             if embedding.was_run:
@@ -132,11 +136,7 @@ class QmdBackend:
         text = queries.text_for(query, self.qmd.mode)
         if not text:
             return Found([], self._told, "the query is blank")
-        self._memory.check_rest(self.clock_ms())
-        if queries.needs_models(text, self.qmd.mode) and not home.has_models(
-            self.qmd, self._command.env
-        ):
-            raise causes.without_models()
+        self.check(query)
         try:
             found = self._found(text, max_results, min_score, sources, keeps_header=keeps_header)
         except QmdError as error:
@@ -147,34 +147,46 @@ class QmdBackend:
         self._memory.forget()
         return found
 
-    def refresh(self, *, patience_ms: int) -> bool:
-        """Let QMD look at its files within that time; False while a slow one is left alone.
+    def check(self, query: str) -> None:
+        """Raise QmdError if it is known, without starting anything, that QMD cannot answer."""
+        if self._command.location is None:
+            raise causes.missing(self.qmd.command)
+        self._memory.check_rest(self.clock_ms())
+        text = queries.text_for(query, self.qmd.mode)
+        if queries.needs_models(text, self.qmd.mode) and not home.has_models(
+            self.qmd, self._command.env
+        ):
+            raise causes.without_models()
 
-        Raises IndexBusy if another run is at it.
+    def refresh(self, *, patience_ms: int) -> bool:
+        """Let QMD look at its files within that time; False while one that failed is left alone.
+
+        Raises QmdError if that fails, and IndexBusy if another run is at it.
         """
         now_ms = self.clock_ms()
-        self._memory.check_rest(now_ms)
         gave_up_ago_ms = self._age_ms(self._memory.state().gave_up_at_ms)
         if gave_up_ago_ms is not None and gave_up_ago_ms < SLOW_REST_MS:
             return False
         quick = replace(self.qmd.update, update_timeout_ms=patience_ms)
         command = Qmd(replace(self.qmd, update=quick), self._command.env)
-        with lock.writing(self.qmd.database, wait_s=0, command="search"):
+        with lock.writing(self.qmd.database, wait_s=_REFRESH_WAIT_S, command="search"):
             try:
                 command.update()
-            except QmdError as error:
-                if error.cause == "timeout":
-                    self._memory.keep(replace(self._memory.state(), gave_up_at_ms=now_ms))
-                    return False
-                self._memory.remember(error, now_ms)
+            except QmdError:
+                self._memory.keep(replace(self._memory.state(), gave_up_at_ms=now_ms))
                 raise
-            self._memory.keep(replace(self._memory.state(), updated_at_ms=now_ms))
+            known = self._memory.state()
+            self._memory.keep(replace(known, updated_at_ms=now_ms, gave_up_at_ms=None))
         return True
 
     @property
     def updated_at_ms(self) -> int | None:
         """When ocmem last had QMD look at its files."""
         return self._memory.state().updated_at_ms
+
+    def documents(self) -> dict[str, int] | None:
+        """How many QMD has of each collection; None where that cannot be told."""
+        return qmd_index.documents(self.qmd.database)
 
     def fetch_models(self, *, timeout_ms: int = FETCH_TIMEOUT_MS, wait_s: float = 0.0) -> None:
         """Have QMD fetch the models that are missing, those of the user's own QMD aside."""
@@ -238,11 +250,20 @@ class QmdBackend:
             keeps_header=keeps_header,
         )
         kept = [hit for hit in hits if hit.score >= min_score][:limit]
-        why_empty = None if kept else "QMD found nothing"
-        if hits and not kept:
-            why_empty = f"the best match scores {hits[0].score:g}, below {min_score:g}"
         told = tuple(dict.fromkeys(warnings))
-        return Found(limits.injected(kept, self.qmd.limits.max_injected_chars), told, why_empty)
+        if not kept:
+            return Found([], told, *self._why_empty(text, hits, min_score))
+        return Found(limits.injected(kept, self.qmd.limits.max_injected_chars), told)
+
+    def _why_empty(self, text: str, below: Sequence[Hit], min_score: float) -> tuple[str, str]:
+        """The reason, and what to try."""
+        if below:
+            best = below[0].score
+            why = f"the best match scores {best:g}, below the floor of {min_score:g}"
+            return why, f"try --min-score {math.floor(best * 100) / 100:g}"
+        if self.qmd.mode == "search" and len(text.split()) > 1:
+            return "QMD found no note with all of these words", "try fewer, or --backend builtin"
+        return "QMD found nothing", "try other words, or --backend builtin"
 
     def _ask(
         self, text: str, there: Sequence[Collection], limit: int, known: ensuring.Known
@@ -272,7 +293,28 @@ class QmdBackend:
     def _ensure(self) -> list[str]:
         with lock.writing(self.qmd.database, wait_s=_ENSURE_WAIT_S, command="search"):
             linked = self._prepare()
-            return [*linked, *ensuring.ensure(self._command, self.wanted).warnings]
+            is_first = not ensuring.known(self.qmd).has_index
+            began_ms = self.clock_ms()
+            warnings = ensuring.ensure(self._command, self.wanted).warnings
+            if is_first:  # what is added is looked at
+                self._memory.keep(replace(self._memory.state(), updated_at_ms=began_ms))
+            return [*linked, *warnings]
+
+    # --- indexing --------------------------------------------------------------------------------
+
+    def _updated(self, *, may_start_anew: bool) -> QmdReport:
+        update = partial(
+            indexing.update, self._command, self.wanted, self.pause, self.settings.shown
+        )
+        try:
+            return update()
+        except QmdError as error:
+            if not may_start_anew or error.cause != "damaged":
+                raise
+        aside = swap.put_aside(self.qmd.database)
+        report = update()
+        told = f"QMD's damaged index is kept as {self.settings.shown(aside)}"
+        return replace(report, warnings=(told, *report.warnings))
 
     # --- both ------------------------------------------------------------------------------------
 

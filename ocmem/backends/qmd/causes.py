@@ -16,6 +16,8 @@ Cause = Literal[
     "timeout",
     "crash",  # ended by a signal
     "locked",  # another process keeps the index
+    "unreadable",  # the index may not be opened
+    "damaged",  # the index is no database any more
     "collections",  # QMD does not know a collection
     "models",  # the mode needs models that are not there, or cannot run
     "output",  # an answer that is none
@@ -31,11 +33,17 @@ _OLDEST_NODE = 22
 _MOST_UNITS = 300
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_STACK = re.compile(r"at .*[)\d]$|file://\S+:\d+$|node:\S+:\d+$|Node\.js v[\d.]+$|\^+$|throw ")
+_STACK = re.compile(
+    r"at .*[)\d](?: \{)?$|file://\S+:\d+$|node:\S+:\d+$|Node\.js v[\d.]+$|\^+$|throw "
+    r"|code: '\w+',?$|\}$"
+)
 _NODE_VERSION = re.compile(r"^Node\.js v(\d+)\.", re.MULTILINE)
 _NO_NODE = re.compile(r"\bnode\W*: (?:No such file or directory|(?:command )?not found)")
 _WRONG_MODULES = re.compile(r"NODE_MODULE_VERSION|ERR_DLOPEN_FAILED|compiled against a different")
 _BUSY = re.compile(r"SQLITE_BUSY|SQLITE_LOCKED|database (?:table )?is locked", re.IGNORECASE)
+_DAMAGED = re.compile(
+    r"SQLITE_NOTADB|SQLITE_CORRUPT|file is not a database|disk image is malformed"
+)
 _NO_COLLECTION = re.compile(r"not found|does not exist|missing", re.IGNORECASE)
 _NO_ENGINE = re.compile(r"NoBinaryFoundError|node-llama-cpp.*(?:not found|Cannot find)")
 _NO_MODELS = re.compile(
@@ -63,6 +71,8 @@ def failure(output: Output, doing: str) -> QmdError:
         return QmdError(
             f"QMD could not {doing}: another process keeps its index locked", cause="locked"
         )
+    if _DAMAGED.search(said):
+        return damaged(doing)
     if _NO_ENGINE.search(said):
         what = f"QMD could not {doing}: it has no llama.cpp for this machine"
         return QmdError(what, cause="models", hint="searchMode: search works without")
@@ -117,6 +127,14 @@ def too_much(doing: str) -> QmdError:
 
 def without_models() -> QmdError:
     return QmdError("QMD's models are not on this machine", cause="models", hint=_MODELS_HINT)
+
+
+def damaged(doing: str) -> QmdError:
+    return QmdError(
+        f"QMD could not {doing}: its index is damaged",
+        cause="damaged",
+        hint="ocmem index --force builds it anew",
+    )
 
 
 def excerpt(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -113,7 +113,23 @@ def plan(wanted: Iterable[Collection], existing: Iterable[Listed]) -> Plan:
 
 def missing_roots(wanted: Iterable[Collection]) -> tuple[Collection, ...]:
     """Collections whose folder is not there: QMD cannot add them."""
-    return tuple(each for each in wanted if not each.root.is_dir())
+    return tuple(each for each in wanted if not is_folder(each.root))
+
+
+def lacks(missing: Iterable[Collection], shown: Callable[[Path], str]) -> Iterator[str]:
+    """What to tell about folders that are not there; that for sessions is made when need be."""
+    for each in missing:
+        if each.base == "memory-dir" and each.kind == "memory":
+            yield f"memory directory missing ({shown(each.root)})"
+        elif each.kind == "custom":
+            yield f"additional memory path missing ({shown(each.root)})"
+
+
+def is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):  # behind a closed door, or with half a surrogate pair in it
+        return False
 
 
 def overlap(wanted: Iterable[Collection]) -> bool:

@@ -7,7 +7,7 @@ from ocmem.backends.qmd import collections
 from ocmem.backends.qmd.collections import Collection, Listed, Plan, Wanted
 from ocmem.backends.qmd.commands import Counts, Qmd
 from ocmem.core.store import qmd_index
-from ocmem.errors import IndexDamaged, IndexUnavailable, QmdError
+from ocmem.errors import IndexBusy, IndexDamaged, IndexUnavailable, QmdError
 from ocmem.settings.qmd import QmdSettings
 
 
@@ -39,7 +39,8 @@ def known(settings: QmdSettings) -> Known:
         except IndexDamaged:
             continue  # perhaps QMD was writing just now
         except IndexUnavailable as error:
-            raise QmdError(str(error), cause="locked", hint=error.hint) from error
+            cause = "locked" if isinstance(error, IndexBusy) else "unreadable"
+            raise QmdError(str(error), cause=cause, hint=error.hint) from error
     return Known(has_index=True, listed=None)  # QMD itself may know better
 
 
@@ -131,4 +132,4 @@ def _asked(qmd: Qmd, wanted: Wanted) -> list[Listed]:
 
 
 def _present(wanted: Iterable[Collection]) -> tuple[Collection, ...]:
-    return tuple(each for each in wanted if each.root.is_dir())
+    return tuple(each for each in wanted if collections.is_folder(each.root))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ocmem.backends.qmd import causes, home
+from ocmem.backends.qmd import causes, collections, home
 from ocmem.backends.qmd.collections import Collection, Wanted
 from ocmem.backends.qmd.commands import Qmd
 from ocmem.backends.qmd.cooldown import Failure
@@ -24,12 +24,14 @@ class Facts:
     index_exists: bool
     counts: Counts
     collections: tuple[Collection, ...]
-    absent: tuple[str, ...]  # names of those that QMD does not have yet
+    absent: tuple[str, ...]  # names of those that QMD does not have yet, and could have
+    missing: tuple[Collection, ...]  # their folders are not there
     updated_at_ms: int | None
     failure: Failure | None
     rest_ms: int
     embed_failure: Failure | None
     has_models: bool
+    index_error: IndexUnavailable | None = None  # why nobody can tell what is in the index
     warnings: tuple[str, ...] = ()
 
     def documents(self, source: Source) -> int:
@@ -50,7 +52,11 @@ def gather(qmd: Qmd, wanted: Wanted, state: State, *, asks_version: bool, now_ms
             version = qmd.version()
         except QmdError as error:
             trouble = error
-    exists, counts, absent = False, Counts(), [each.name for each in wanted.collections]
+    missing = tuple(
+        each for each in collections.missing_roots(wanted.collections) if each.kind != "sessions"
+    )
+    absent = [each.name for each in wanted.collections if each not in missing]
+    exists, counts, index_error = False, Counts(), None
     try:
         index = qmd_index.open_existing(settings.database)
         if index is not None:
@@ -60,8 +66,7 @@ def gather(qmd: Qmd, wanted: Wanted, state: State, *, asks_version: bool, now_ms
                 names = absent if listed is None else [name for name, *_ in listed]
                 absent = [name for name in absent if name not in names]
     except IndexUnavailable as error:
-        exists = True
-        warnings.append(str(error))
+        exists, index_error = True, error
     return Facts(
         command=settings.command,
         location=location,
@@ -71,10 +76,12 @@ def gather(qmd: Qmd, wanted: Wanted, state: State, *, asks_version: bool, now_ms
         counts=counts,
         collections=wanted.collections,
         absent=tuple(absent),
+        missing=missing,
         updated_at_ms=state.updated_at_ms,
         failure=state.failure,
         rest_ms=state.failure.left_ms(now_ms) if state.failure is not None else 0,
         embed_failure=state.embed_failure,
         has_models=home.has_models(settings, qmd.env),
+        index_error=index_error,
         warnings=tuple(warnings),
     )

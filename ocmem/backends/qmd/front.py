@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ocmem.backends.answer import Answer
-from ocmem.backends.qmd import staleness
+from ocmem.backends.qmd import queries, staleness
 from ocmem.backends.qmd.backend import Found, QmdBackend
+from ocmem.backends.qmd.staleness import Standing
 from ocmem.core import scope
 from ocmem.core.search import Mode
 from ocmem.errors import IndexUnavailable, OcmemError, QmdError
@@ -42,8 +43,9 @@ class Front:
     trouble: OcmemError | None = field(default=None, init=False)
 
     @property
-    def settings(self) -> Settings:
-        return self.backend.settings
+    def failure(self) -> Fallback | None:
+        """Why it is not QMD that answers, if it could not."""
+        return None if self.trouble is None else Fallback(NAME, str(self.trouble))
 
     def answer(self, question: Question, ask_builtin: Callable[[], Answer]) -> Answer:
         """QMD's answer, or the built-in index's with the reason for it."""
@@ -63,7 +65,10 @@ class Front:
         return None
 
     def _ask(self, question: Question) -> Answer:
-        behind = self._catch_up(question)
+        standing = Standing()
+        if queries.text_for(question.query, self.backend.qmd.mode):
+            self.backend.check(question.query)
+            standing = staleness.caught_up(self.backend, syncs=question.syncs)
         found = self.backend.search(
             question.query,
             max_results=question.max_results,
@@ -72,19 +77,10 @@ class Front:
             keeps_header=question.keeps_header,
         )
         most = self.backend.qmd.limits.max_results
-        told = [behind] if behind else []
+        told = list(standing.warnings)
         if question.is_owner and (question.max_results or 0) > most:
-            told.append(f"memory.qmd.limits.maxResults allows {most} results")
-        warnings = (*told, *found.warnings)
-        return self._answer(found, stale=behind is not None, warnings=warnings)
-
-    def _catch_up(self, question: Question) -> str | None:
-        """A warning if QMD's index is and stays behind."""
-        if not staleness.is_stale(self.backend):
-            return None
-        if not question.syncs:
-            return f"files changed since QMD looked; run: {self.settings.index_command}"
-        return staleness.catch_up(self.backend)
+            told.append(f"memory.qmd.limits.maxResults allows only {most}")
+        return self._answer(found, stale=standing.is_behind, warnings=(*told, *found.warnings))
 
     def _answer(self, found: Found, *, stale: bool, warnings: tuple[str, ...]) -> Answer:
         return Answer(
@@ -94,6 +90,7 @@ class Front:
             stale=stale,
             warnings=warnings,
             why_empty=found.why_empty,
+            advice=found.advice,
             backend=NAME,
         )
 

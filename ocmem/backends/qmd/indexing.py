@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from ocmem.backends.qmd import collections, cooldown, ensuring, home
 from ocmem.backends.qmd.collections import Wanted
@@ -42,9 +43,9 @@ class QmdReport:
     warnings: tuple[str, ...] = ()
 
 
-def update(qmd: Qmd, wanted: Wanted, pause: Pause) -> QmdReport:
+def update(qmd: Qmd, wanted: Wanted, pause: Pause, shown: Callable[[Path], str]) -> QmdReport:
     """Collections and their documents; raises QmdError if QMD cannot."""
-    lost = _about_to_be_forgotten(qmd, wanted)
+    lost = _missing(qmd, wanted, shown)
     ensured = ensuring.ensure(qmd, wanted)
     before = set(ensuring.names(qmd))
     try:
@@ -123,22 +124,18 @@ def _updated(qmd: Qmd, pause: Pause) -> Counts:
     return qmd.update()
 
 
-def _about_to_be_forgotten(qmd: Qmd, wanted: Wanted) -> list[str]:
-    """QMD drops the documents of a folder that is gone, were it only an unmounted disk."""
+def _missing(qmd: Qmd, wanted: Wanted, shown: Callable[[Path], str]) -> list[str]:
+    """Folders that are not there. QMD drops their documents, were it only an unmounted disk."""
     missing = collections.missing_roots(wanted.collections)
-    try:
-        index = qmd_index.open_existing(qmd.settings.database) if missing else None
-        if index is None:
-            return []
-        with index:
-            documents = index.counts().documents
-    except IndexUnavailable:
-        return []
-    return [
-        f"{each.root} is not there: QMD forgets its {documents[each.name]} documents meanwhile"
+    documents = qmd_index.documents(qmd.settings.database) if missing else None
+    lost = {each.name: (documents or {}).get(each.name, 0) for each in missing}
+    forgotten = (
+        f"{shown(each.root)} is not there: QMD forgets its {lost[each.name]} documents meanwhile"
         for each in missing
-        if documents.get(each.name)
-    ]
+        if lost[each.name]
+    )
+    never_had = (each for each in missing if not lost[each.name])
+    return [*forgotten, *collections.lacks(never_had, shown)]
 
 
 def _size(qmd: Qmd) -> int:

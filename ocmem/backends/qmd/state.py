@@ -14,7 +14,7 @@ from ocmem.errors import QmdError
 _VERSION = 1
 NAME = "ocmem-state.json"
 # Not QMD's fault, or found out without starting anything: nothing is gained by not asking.
-_NO_REST = ("query", "missing", "resting")
+_NO_REST = ("query", "missing", "unreadable", "resting")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The files that QMD looks at, as far as names and times tell; nothing is read."""
 
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -8,7 +9,8 @@ from ocmem.backends.qmd.collections import Collection
 from ocmem.core import files, globs
 from ocmem.model import Stamp
 
-_WILD = "*?[{"
+_WILD = "*?[{,"
+_LEFT_OUT = frozenset(("node_modules", "vendor", "dist", "build"))  # by QMD, at any depth
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ def walk(collection: Collection) -> Iterator[Seen]:
         seen = _file(os.path.join(root, pattern))  # noqa: PTH118
         yield from [seen] if seen else []
         return
-    is_wanted = globs.matcher([pattern])
+    is_wanted = globs.matcher(_masks(pattern))
     is_deep = goes_deep(pattern)
     folders = [root]
     while folders:
@@ -39,7 +41,8 @@ def walk(collection: Collection) -> Iterator[Seen]:
                     if entry.name.startswith("."):
                         continue  # QMD does not look there
                     if entry.is_dir(follow_symlinks=False):
-                        folders += [entry.path] if is_deep else []
+                        if is_deep and entry.name not in _LEFT_OUT:
+                            folders.append(entry.path)
                     elif entry.is_file(follow_symlinks=False) and is_wanted(
                         os.path.relpath(entry.path, root)
                     ):
@@ -63,8 +66,23 @@ def count(collection: Collection) -> int:
     return sum(not seen.is_folder for seen in walk(collection))
 
 
+def _masks(pattern: str) -> list[str]:
+    """A pattern may be several, with commas between them; those in brackets part nothing."""
+    masks, depth = [""], 0
+    for sign in pattern:
+        depth = max(0, depth + (sign in "{[") - (sign in "}]"))
+        if sign == "," and not depth:
+            masks.append("")
+        else:
+            masks[-1] += sign
+    return [mask.strip() for mask in masks if mask.strip()]
+
+
 def _file(location: str) -> Seen | None:
     try:
-        return Seen(location, files.stamp_of(os.lstat(location)), is_folder=False)
+        status = os.lstat(location)
     except OSError:
         return None
+    if not stat.S_ISREG(status.st_mode):
+        return None  # QMD follows no links
+    return Seen(location, files.stamp_of(status), is_folder=False)

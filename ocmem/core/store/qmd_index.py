@@ -104,6 +104,18 @@ def open_existing(path: Path) -> QmdIndex | None:
     return QmdIndex(path)
 
 
+def documents(path: Path) -> dict[str, int] | None:
+    """How many of each collection; None without an index, or one that cannot be read just now."""
+    try:
+        index = open_existing(path)
+        if index is None:
+            return None
+        with index:
+            return index.counts().documents
+    except IndexUnavailable:
+        return None
+
+
 def _opened(path: Path) -> apsw.Connection:
     log = path.with_name(f"{path.name}-wal")
     if log.exists():

@@ -212,7 +212,8 @@ def test_the_floor_is_none_unless_there_is_one(ready: Driven) -> None:
 
     assert ready.found("x") == ["memory/a.md"]
     found = ready.backend.search("x", min_score=0.5)
-    assert (found.hits, found.why_empty) == ([], "the best match scores 0, below 0.5")
+    assert (found.hits, found.advice) == ([], "try --min-score 0")
+    assert found.why_empty == "the best match scores 0, below the floor of 0.5"
 
 
 def test_only_the_collections_of_a_source_are_asked(ready: Driven) -> None:
@@ -457,8 +458,9 @@ def test_a_damaged_index_is_left_to_qmd_to_judge(ready: Driven) -> None:
 
     error = failure(ready)
 
-    assert error.cause == "failed"
-    assert "not a database" in str(error)
+    assert error.cause == "damaged"
+    assert str(error) == "QMD could not search: its index is damaged"
+    assert error.hint == "ocmem index --force builds it anew"
 
 
 # --- models --------------------------------------------------------------------------------------
@@ -670,4 +672,4 @@ def test_status_tells_of_an_index_that_is_none(ready: Driven) -> None:
     facts = ready.backend.status()
 
     assert facts.index_exists
-    assert "not a database" in facts.warnings[0]
+    assert "not a database" in str(facts.index_error)

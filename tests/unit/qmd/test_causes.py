@@ -52,6 +52,8 @@ def failed(stderr: str = "", *, stdout: str = "", code: int = 1) -> QmdError:
         ("Error: ERR_DLOPEN_FAILED\n", 1, "node"),
         ("SqliteError: database is locked\n", 1, "locked"),
         ("SQLITE_BUSY: database is busy", 1, "locked"),
+        ("SqliteError: file is not a database\n", 1, "damaged"),
+        ("SQLITE_CORRUPT: database disk image is malformed", 1, "damaged"),
         ("Collection not found: memory-dir-main\n", 1, "collections"),
         ("collection 'x' does not exist", 1, "collections"),
         (NO_ENGINE, 1, "models"),
@@ -126,6 +128,15 @@ def test_the_error_is_picked_out_of_a_stack_trace() -> None:
     trace = "file:///a.js:3\n  throw x\n  ^\n\nTypeError: boom\n    at f (file:///a.js:3:4)\n"
 
     assert causes.excerpt(trace) == "TypeError: boom"
+
+
+def test_the_fields_of_an_error_are_no_part_of_it() -> None:
+    said = (
+        "SqliteError: attempt to write a readonly database\n"
+        "    at async file:///qmd/dist/cli/qmd.js:4093:13 {\n  code: 'SQLITE_READONLY'\n}\n"
+    )
+
+    assert str(failed(said)).endswith(": SqliteError: attempt to write a readonly database")
 
 
 def test_a_plain_message_is_shown_in_one_line() -> None:

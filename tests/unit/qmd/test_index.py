@@ -89,7 +89,40 @@ def test_a_folder_that_vanished_is_told_before_qmd_forgets_it(driven: Driven) ->
     report = driven.backend.index()
 
     assert report.counts.removed == 1
-    assert f"{driven.memory} is not there" in report.warnings[0]
+    assert report.warnings == (
+        "~/.openclaw/workspace/memory is not there: QMD forgets its 1 documents meanwhile",
+    )
+
+
+def test_a_folder_that_never_was_is_no_reason_to_stop(driven: Driven) -> None:
+    driven.configure(paths=[{"path": "~/nowhere"}])
+    shutil.rmtree(driven.memory)
+
+    report = driven.backend.index()
+
+    assert report.added == ("memory-root-main", "memory-alt-main")
+    assert report.warnings == (
+        "memory directory missing (~/.openclaw/workspace/memory)",
+        "additional memory path missing (~/nowhere)",
+    )
+    facts = driven.backend.status()
+    assert facts.absent == ()
+    assert [each.name for each in facts.missing] == ["memory-dir-main", "custom-1-main"]
+
+
+def test_a_damaged_index_is_put_aside_by_force_alone(driven: Driven) -> None:
+    driven.backend.index()
+    driven.database.write_bytes(b"no database " * 100)
+    driven.fake.on("collection list", code=1, stderr="SqliteError: file is not a database")
+
+    assert failure(driven).cause == "damaged"
+    assert driven.database.read_bytes().startswith(b"no database")
+    report = driven.backend.index(force=True)
+
+    assert report.counts == Counts(new=2)
+    [aside] = driven.database.parent.glob("index.sqlite.broken-*")
+    assert aside.read_bytes().startswith(b"no database")
+    assert aside.name in report.warnings[0]
 
 
 def test_a_run_right_after_another_can_be_left_out(driven: Driven) -> None:
