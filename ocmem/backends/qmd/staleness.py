@@ -84,7 +84,7 @@ def _has_changed(collection: Collection, documents: int, *, since_ns: int, now_n
         if since_ns < seen.stamp.mtime_ns <= now_ns:
             return True
         is_there = True
-        has_text = has_text or seen.stamp.size > 0
+        has_text = has_text or (not seen.is_folder and seen.stamp.size > 0)
     if not is_there:
         # A file that is gone, but not a folder that is: its disk may be unmounted.
         return documents > 0 and is_folder(collection.root)
