@@ -63,5 +63,5 @@ class Runner:
         export = Exporter(self.settings, time.time() * 1000)
         report = self._backend.index(wait_s=self.wait_s, export=export, command="watch")
         seconds = time.monotonic() - began
-        skipped = 0 if export.is_complete else 1
+        skipped = 1 if export.has_failed else 0
         return self.settings, QmdSync(self.settings, report, seconds, skipped)

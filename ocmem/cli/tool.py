@@ -74,8 +74,8 @@ def _called(
             called_with,
             settings,
             now_ms=time.time() * 1000,
-            session_key=session_key,
-            is_owner=True,
+            # An agent is always in some chat: its main one, unless another is named.
+            session_key=session_key or f"agent:{settings.agent_dir_name}:main",
             ask=ask,
             second=lambda first, error: common.fallback(first, given, error),
         )

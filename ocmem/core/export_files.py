@@ -75,6 +75,17 @@ class Draft:
     def digest(self) -> str:
         return self._hash.hexdigest()
 
+    def goes_on_from(self, target: Path) -> bool:
+        """Whether `target` is a beginning of the new text, as an earlier export of a talk is."""
+        try:
+            with open_regular(target, follow=False) as old, self._path.open("rb") as new:
+                while piece := old.read(_PIECE):
+                    if new.read(len(piece)) != piece:
+                        return False
+        except OSError:
+            return False
+        return True
+
     def put(self, target: Path) -> None:
         """Take the place of `target`, all at once; raises OSError."""
         self._path.replace(target)

@@ -193,8 +193,8 @@ class _Export:
         if entry is not None and mark is not None and entry.is_of(stamp, mark):
             self.unchanged.append(target.name)
             return
-        if not self._may_replace(target, base, entry):
-            self.blocked.append(target.name)
+        is_ours = self._is_ours(target, entry)
+        if is_ours is None:
             return
         with Draft(self.folder) as draft:
             try:
@@ -208,6 +208,8 @@ class _Export:
                 # Also where the reference wrote it: the text is ours to the last byte.
                 manifest.settle(target.name, Entry((draft.digest,), stamp, mark))
                 self.unchanged.append(target.name)
+            elif not is_ours and not draft.goes_on_from(target):
+                self._leave(target, "is no export of it, or was changed since")
             else:
                 self._put(draft, target, Entry((draft.digest,), stamp, draft.mark), manifest)
 
@@ -234,24 +236,26 @@ class _Export:
             self.issues.append(Issue(text, serious=False))
         return stamp
 
-    def _may_replace(self, target: Path, base: str, entry: Entry | None) -> bool:
-        """Whether nothing would be lost that is not an export of this transcript; else an issue."""
-        first = f"{heading(base)}\n".encode()
-        reason = "is not an exported session"
+    def _is_ours(self, target: Path, entry: Entry | None) -> bool | None:
+        """Whether what is there is what ocmem wrote, or nothing; None where nobody can tell."""
         try:
             with open_regular(target, follow=False) as file:
-                if file.read(len(first)) in (b"", first):
+                if not file.read(1):
                     return True
-            if entry is not None and digest_of(target) in entry.hashes:
-                return True
+            return entry is not None and digest_of(target) in entry.hashes
         except FileNotFoundError:
             return True
         except OSError as error:
-            if error.errno not in NOT_REGULAR:
-                reason = f"cannot be read ({error.strerror})"
+            is_odd = error.errno in NOT_REGULAR
+            self._leave(target, "is no file" if is_odd else f"cannot be read ({error.strerror})")
+            return None
+
+    def _leave(self, target: Path, reason: str) -> None:
+        """Not to be replaced: somebody may want it."""
+        if target.name not in self.blocked:
+            self.blocked.append(target.name)
         left = f"{self.shown(target)} {reason}, so it is left as it is"
-        self.issues.append(Issue(f"{left}, and {base}{_TRANSCRIPT} is not exported"))
-        return False
+        self.issues.append(Issue(f"{left}, and {target.stem}{_TRANSCRIPT} is not exported"))
 
     def _clear(self, manifest: Manifest, kept: set[str]) -> list[str]:
         """Remove our exports of transcripts that are gone or too old."""

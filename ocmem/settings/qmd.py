@@ -113,7 +113,7 @@ def resolve(
     export_dir = str(value("sessions.exportDir") or "").strip()
     retention = value("sessions.retentionDays")
     scope = value("scope")
-    command, warnings = _command(value("command"), home)
+    command, warnings = _command(value("command"), workspace=workspace, home=home)
     if value("mcporter.enabled"):
         warnings.append("memory.qmd.mcporter: not used, QMD 2 lacks what it calls")
     return QmdSettings(
@@ -161,7 +161,7 @@ def _duration_ms(written: object) -> int | None:
     return round(sum(Decimal(number) * _UNIT_MS[unit] for number, unit in _PART.findall(text)))
 
 
-def _command(written: str, home: Path) -> tuple[str, list[str]]:
+def _command(written: str, *, workspace: Path, home: Path) -> tuple[str, list[str]]:
     """The program: the first word of a shell line. The rest never counted, and is not hidden."""
     try:
         words = shlex.split(written)
@@ -170,6 +170,8 @@ def _command(written: str, home: Path) -> tuple[str, list[str]]:
     if not words or not words[0]:
         return str(_KEYS["qmd.command"].default), []
     command = paths.expand_tilde(words[0], str(home))
+    if "/" in command:
+        command = str(workspace / command)  # where QMD is started
     if len(words) > 1:
         return command, [f"memory.qmd.command: only its first word counts: {words[0]}"]
     return command, []

@@ -21,15 +21,13 @@ def call(
     *,
     now_ms: float,
     session_key: str | None,
-    is_owner: bool = False,
     ask: "Ask | None" = None,
     second: "Second | None" = None,
 ) -> Reply:
     """Raises ToolInputError for parameters without sense; every other failure is an answer.
 
     `ask` puts questions to another backend than the built-in one. `second` gives the settings of
-    the fallback when a provider fails; without it there is none. `is_owner`: without a session
-    key, somebody at a shell asks, not a chat that nobody knows.
+    the fallback when a provider fails; without it there is none.
     """
     if name == definitions.MEMORY_GET.name:
         from ocmem.tools.memory_get import memory_get
@@ -44,7 +42,6 @@ def call(
         settings,
         now_ms=now_ms,
         session_key=session_key,
-        is_owner=is_owner,
         ask=ask or ask_builtin,
         second=second or no_fallback,
     )

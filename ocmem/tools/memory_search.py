@@ -44,14 +44,10 @@ def memory_search(
     *,
     now_ms: float,
     session_key: str | None = None,
-    is_owner: bool = False,
     ask: Ask = ask_builtin,
     second: Second = no_fallback,
 ) -> Reply:
-    """Raises ToolInputError for parameters without sense; every other failure is an answer.
-
-    `is_owner`: without a session key, somebody at a shell asks, not a chat that nobody knows.
-    """
+    """Raises ToolInputError for parameters without sense; every other failure is an answer."""
     wanted = _wanted(given, settings, now_ms)
     disabled = reply.why_disabled(settings)
     if disabled is not None:
@@ -60,7 +56,7 @@ def memory_search(
     if settings.uses_qmd:
         from ocmem.tools import qmd_search
 
-        found, trouble = qmd_search.search(given, settings, wanted, session_key, is_owner=is_owner)
+        found, trouble = qmd_search.search(given, settings, wanted, session_key)
         if found is not None:
             return found
     try:

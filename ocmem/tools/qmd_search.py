@@ -18,8 +18,6 @@ def search(
     settings: Settings,
     wanted: Wanted,
     session_key: str | None,
-    *,
-    is_owner: bool,
 ) -> tuple[Reply | None, OcmemError | None]:
     """QMD's reply; or none, and why: then the built-in index has to answer."""
     asked = front(settings)
@@ -30,7 +28,6 @@ def search(
             max_results=wanted.max_results if has_limit else None,
             min_score=parameters.number(given, "minScore"),
             session_key=session_key,
-            is_owner=is_owner,
             keeps_header=True,
             syncs=settings.search.syncs_on_search,
         )

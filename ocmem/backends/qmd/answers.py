@@ -98,9 +98,13 @@ def _entry(raw: object) -> Entry | None:
 
 
 def _number(value: object) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-        return float(value)
-    return 0.0
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return 0.0
+    try:
+        number = float(value)
+    except OverflowError:  # hundreds of digits
+        return 0.0
+    return number if math.isfinite(number) else 0.0
 
 
 def _text(value: object) -> str:

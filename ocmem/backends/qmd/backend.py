@@ -74,22 +74,17 @@ class QmdBackend:
         *,
         force: bool = False,
         wait_s: float = 0.0,
-        debounces: bool = False,
         export: Callable[[], Sequence[str]] | None = None,
         command: str = "index",
     ) -> QmdReport:
         """Bring QMD up to date, whether or not it failed before.
 
         `export` writes the sessions once the collections' folders are there, and gives warnings.
-        `debounces` leaves out a run that would follow the last one too closely. Raises IndexBusy
-        if another run holds the index for `wait_s`, IndexReadOnly where nothing can be written.
+        Raises IndexBusy if another run holds the index for `wait_s`, IndexReadOnly where nothing
+        can be written.
         """
         with lock.writing(self.qmd.database, wait_s=wait_s, command=command):
             known = self._memory.state()
-            age_ms = self._age_ms(known.updated_at_ms)
-            is_fresh = age_ms is not None and age_ms < self.qmd.update.debounce_ms
-            if debounces and is_fresh and not force:
-                return QmdReport(was_skipped=True)
             linked = self._prepare()
             exported = tuple(export()) if export is not None else ()
             updated_at_ms = self.clock_ms()  # what is written meanwhile is looked at again
@@ -99,17 +94,14 @@ class QmdBackend:
                 known,
                 force=force,
                 is_due=self._is_embed_due(),
-                may_fetch=not self.settings.offline,
                 now_ms=self.clock_ms(),
             )
-            embedded_at_ms = known.embedded_at_ms
-            if embedding.was_run:
-                self._embedded_at_ms = embedded_at_ms = self.clock_ms()
+            if embedding.was_run and embedding.failure is None:
+                self._embedded_at_ms = self.clock_ms()
             self._memory.keep(
                 replace(
                     known,
                     updated_at_ms=updated_at_ms,
-                    embedded_at_ms=embedded_at_ms,
                     gave_up_at_ms=None,
                     failure=None,
                     embed_failure=embedding.failure,

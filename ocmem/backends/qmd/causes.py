@@ -30,6 +30,7 @@ NODE_HINT = "QMD 2 needs Node.js 22 or later: install it, or put it first in PAT
 _REBUILD_HINT = "install QMD with the Node.js that runs it: npm install -g @tobilu/qmd"
 _MODELS_HINT = "ocmem warmup fetches them; searchMode: search needs none"
 _OLDEST_NODE = 22
+_USER_INFO = re.compile(r"//[^/\s@]+@")  # a password in an address
 _MOST_UNITS = 300
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -143,7 +144,7 @@ def excerpt(text: str) -> str:
     lines = [" ".join(_CONTROLS.sub(" ", line).split()) for line in plain]
     told = [line for line in lines if line and not _STACK.match(line)] or list(filter(None, lines))
     named = next((at for at, line in enumerate(told) if re.match(r"(?:\w*Error|fatal)\b", line)), 0)
-    shown = redact.redact(" ".join(told[named:]))
+    shown = _USER_INFO.sub("//***@", redact.redact(" ".join(told[named:])))
     if utf16.length(shown) <= _MOST_UNITS:
         return shown
     return utf16.prefix(shown, _MOST_UNITS - 1) + "…"

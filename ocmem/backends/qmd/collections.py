@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from ocmem.core import session_markdown
 from ocmem.model import Source
 from ocmem.settings.qmd import DEFAULT_PATTERN, QmdSettings
 
@@ -75,7 +76,8 @@ def wanted(settings: QmdSettings) -> Wanted:
     """The agent's collections in the order they are made, each place under one name."""
     names = _Names(settings.agent)
     found: list[Collection] = []
-    warnings: list[str] = []
+    refused = _refusal(settings)
+    warnings = [refused] if refused else []
     taken: dict[tuple[str, str], str] = {}
     for base, root, pattern, kind in _places(settings):
         name = names.take(base)  # a place that is left out keeps its name, as the numbers do
@@ -122,7 +124,8 @@ def lacks(missing: Iterable[Collection], shown: Callable[[Path], str]) -> Iterat
         if each.base == "memory-dir" and each.kind == "memory":
             yield f"memory directory missing ({shown(each.root)})"
         elif each.kind == "custom":
-            yield f"additional memory path missing ({shown(each.root)})"
+            what = "is no folder" if each.root.exists() else "missing"
+            yield f"additional memory path {what} ({shown(each.root)})"
 
 
 def is_folder(path: Path) -> bool:
@@ -149,8 +152,20 @@ def _places(settings: QmdSettings) -> Iterable[tuple[str, Path, str, Kind]]:
             yield base, settings.workspace / folder, pattern, "memory"
     for path in settings.paths:
         yield path.name or f"custom-{path.number}", path.location, path.pattern, "custom"
-    if settings.exports_sessions:
+    if settings.exports_sessions and _refusal(settings) is None:
         yield "sessions", settings.export_dir, DEFAULT_PATTERN, "sessions"
+
+
+def _refusal(settings: QmdSettings) -> str | None:
+    """Why no sessions can be exported where the settings want them: nor may they be searched there,
+    as everything in that folder would pass for something that was said."""
+    if not settings.exports_sessions:
+        return None
+    return session_markdown.refusal(
+        settings.export_dir,
+        workspace=settings.workspace,
+        sessions_dir=settings.home.parent / "sessions",
+    )
 
 
 @dataclass(slots=True)

@@ -182,6 +182,8 @@ class Qmd:
         )
         try:
             return process.run(command)
+        except ValueError as error:  # a NUL, or half a surrogate pair: no process can be given it
+            raise QmdError(f"QMD cannot be started: {error}", cause="failed") from error
         except OSError as error:
             raise causes.unstartable(error, self.settings.command, self.env) from error
         except process.TimedOut:

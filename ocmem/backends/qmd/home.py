@@ -5,6 +5,8 @@ from pathlib import Path
 
 from ocmem.settings.qmd import QmdSettings
 
+# To embed; to expand the query; to rank what was found.
+_MODELS = {"search": 0, "vsearch": 1, "query": 3}
 # They would lead QMD past the two folders that are the agent's own.
 _LEADING_AWAY = ("INDEX_PATH", "QMD_CONFIG_DIR")
 
@@ -51,9 +53,10 @@ def link_models(settings: QmdSettings, env: Mapping[str, str], home: Path) -> st
 
 
 def has_models(settings: QmdSettings, env: Mapping[str, str]) -> bool:
-    """Whether any model is at hand, be it one that the user named."""
+    """Whether as many models are here as the mode uses; the user may have named one of them."""
     named = env.get("QMD_EMBED_MODEL", "")
-    return (bool(named) and Path(named).is_file()) or any(_models(settings.models))
+    count = sum(1 for _ in _models(settings.models)) + (bool(named) and Path(named).is_file())
+    return count >= _MODELS[settings.mode]
 
 
 def _models(folder: Path) -> Iterator[Path]:

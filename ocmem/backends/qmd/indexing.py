@@ -16,7 +16,7 @@ from ocmem.errors import IndexUnavailable, QmdError
 Pause = Callable[[float], None]
 
 _PAUSES_S = (0.5, 1.0)  # between three attempts
-_MAY_PASS = ("timeout", "locked")
+_MAY_PASS = ("locked",)
 _STILL_FAILED = re.compile(r"([\d,]+) chunks still failed")
 
 
@@ -39,7 +39,6 @@ class QmdReport:
     embedded: bool = False
     pending: int | None = None  # texts without vectors; None where that cannot be told
     size: int = 0  # of the index, in bytes
-    was_skipped: bool = False  # the last run is only moments ago
     warnings: tuple[str, ...] = ()
 
 
@@ -77,14 +76,12 @@ def update(qmd: Qmd, wanted: Wanted, pause: Pause, shown: Callable[[Path], str])
     )
 
 
-def embed(
-    qmd: Qmd, state: State, *, force: bool, is_due: bool, may_fetch: bool, now_ms: int
-) -> Embedding:
+def embed(qmd: Qmd, state: State, *, force: bool, is_due: bool, now_ms: int) -> Embedding:
     """The vectors, if the mode uses any; that they fail is a warning, and a rest for later runs."""
     if qmd.settings.mode == "search" or not (force or is_due):
         return Embedding(failure=state.embed_failure)
-    if not may_fetch and not home.has_models(qmd.settings, qmd.env):
-        warning = "QMD's models are not on this machine; without them nothing is embedded"
+    if not home.has_models(qmd.settings, qmd.env):  # QMD would fetch gigabytes that nobody ordered
+        warning = "QMD's models are not on this machine, so nothing is embedded; run: ocmem warmup"
         return Embedding(failure=state.embed_failure, warnings=(warning,))
     former = state.embed_failure
     if former is not None and not force and (left_ms := former.left_ms(now_ms)):

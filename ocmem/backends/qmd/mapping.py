@@ -67,11 +67,14 @@ def hits(
 
 def shown_path(collection: Collection, inner: str, workspace: Path) -> str:
     """Relative to the workspace if it lies there, else `qmd/<collection>/<path>`."""
+    virtual = f"qmd/{collection.name}/{inner}"
     location = os.path.normpath(collection.root / inner)
     for root in (os.path.normpath(workspace), os.path.realpath(workspace)):
         if location.startswith(f"{root}{os.sep}"):
-            return os.path.relpath(location, root).replace(os.sep, "/")
-    return f"qmd/{collection.name}/{inner}"
+            shown = os.path.relpath(location, root).replace(os.sep, "/")
+            # A folder of that name would be taken for where virtual names begin.
+            return virtual if shown.startswith("qmd/") else shown
+    return virtual
 
 
 def lines_of(entry: Entry) -> Lines:

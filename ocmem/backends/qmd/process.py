@@ -166,8 +166,8 @@ class _Interrupted(BaseException): ...
 class _Signals:
     """Requests to end, heard only where the child can be killed, and then passed on.
 
-    Python does nothing on SIGTERM but die, and on SIGINT it may raise in the midst of starting
-    the child, which would be nobody's then. Handlers that others have set stay in place.
+    Whatever else handles them would raise, or die, in the midst of starting the child, which would
+    be nobody's then. What is ignored stays ignored.
     """
 
     def __init__(self) -> None:
@@ -177,12 +177,9 @@ class _Signals:
 
     def __enter__(self) -> "_Signals":
         if threading.current_thread() is threading.main_thread():
-            for number, usual in (
-                (signal.SIGINT, signal.default_int_handler),
-                (signal.SIGTERM, signal.SIG_DFL),
-                (signal.SIGHUP, signal.SIG_DFL),
-            ):
-                if signal.getsignal(number) is usual:
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                # None: a handler that Python has not set, and could not put back.
+                if signal.getsignal(number) not in (signal.SIG_IGN, None):
                     self._former[number] = signal.signal(number, self._hear)
         return self
 
@@ -210,4 +207,4 @@ class _Signals:
         for number, handler in self._former.items():
             signal.signal(number, handler)  # type: ignore[arg-type]
         if self._heard is not None:
-            signal.raise_signal(self._heard)  # as if it came now: Ctrl-C raises, the others end us
+            signal.raise_signal(self._heard)  # as if it came now, for whoever handles it

@@ -42,13 +42,17 @@ class Exporter:
             now_ms=self.now_ms,
             shown=self.settings.shown,
         )
-        refused = [self.exported.refused] if self.exported.refused else []
-        return [*refused, *(issue.message for issue in self.exported.issues)]
+        # That a folder is refused, the backend tells: it has no collection for it.
+        return [issue.message for issue in self.exported.issues]
 
     @property
     def is_complete(self) -> bool:
-        is_serious = any(issue.serious for issue in self.exported.issues)
-        return not is_serious and self.exported.refused is None
+        return not self.has_failed and self.exported.refused is None
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether something went wrong that may go well another time."""
+        return any(issue.serious for issue in self.exported.issues)
 
 
 def waiting(settings: Settings, *, since_ns: int | None, now_ms: float) -> Waiting:

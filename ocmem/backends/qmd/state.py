@@ -14,15 +14,14 @@ from ocmem.errors import QmdError
 _VERSION = 1
 NAME = "ocmem-state.json"
 # Not QMD's fault, or found out without starting anything: nothing is gained by not asking.
-_NO_REST = ("query", "missing", "unreadable", "resting")
+_NO_REST = ("query", "missing", "unreadable", "locked", "resting")
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """When QMD last updated and embedded, and what failed last. Times in ms since 1970."""
+    """When QMD last updated, and what failed last. Times in ms since 1970."""
 
     updated_at_ms: int | None = None
-    embedded_at_ms: int | None = None
     gave_up_at_ms: int | None = None  # an update before a search took too long
     failure: Failure | None = None  # of a search or an update
     embed_failure: Failure | None = None
@@ -80,7 +79,6 @@ def read(path: Path, *, command: str, mode: str) -> State:
             return State(command=command, mode=mode)
         state = State(
             updated_at_ms=_time(found.get("updated_at_ms")),
-            embedded_at_ms=_time(found.get("embedded_at_ms")),
             gave_up_at_ms=_time(found.get("gave_up_at_ms")),
             failure=_failure(found.get("failure")),
             embed_failure=_failure(found.get("embed_failure")),

@@ -125,22 +125,6 @@ def test_a_damaged_index_is_put_aside_by_force_alone(driven: Driven) -> None:
     assert aside.name in report.warnings[0]
 
 
-def test_a_run_right_after_another_can_be_left_out(driven: Driven) -> None:
-    driven.backend.index()
-    driven.fake.forget()
-
-    driven.now_ms += 14_999
-    assert driven.backend.index(debounces=True).was_skipped
-    assert driven.fake.runs == []
-    assert not driven.backend.index(debounces=True, force=True).was_skipped
-    driven.now_ms += 14_999
-    assert not driven.backend.index().was_skipped
-    driven.now_ms += 15_000
-    assert not driven.backend.index(debounces=True).was_skipped
-    driven.now_ms -= 3_600_000  # the clock was set back
-    assert not driven.backend.index(debounces=True).was_skipped
-
-
 def test_two_runs_do_not_update_at_once(driven: Driven) -> None:
     with lock.writing(driven.database, wait_s=0, command="index"), pytest.raises(IndexBusy):
         driven.backend.index()
