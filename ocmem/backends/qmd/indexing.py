@@ -16,7 +16,7 @@ from ocmem.errors import IndexUnavailable, QmdError
 Pause = Callable[[float], None]
 
 _PAUSES_S = (0.5, 1.0)  # between three attempts
-_MAY_PASS = ("locked",)
+_MAY_PASS = ("timeout", "locked")
 _STILL_FAILED = re.compile(r"([\d,]+) chunks still failed")
 
 

@@ -65,4 +65,5 @@ class Driven:
     def with_models(self) -> None:
         models = self.home / "xdg-cache" / "qmd" / "models"
         models.mkdir(parents=True, exist_ok=True)
-        (models / "embed.gguf").touch()
+        for name in ("embed", "expand", "rerank"):
+            (models / f"{name}.gguf").touch()

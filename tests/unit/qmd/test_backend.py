@@ -395,7 +395,6 @@ def test_a_missing_command_is_the_cause_and_installing_it_helps_at_once(driven: 
         ({"stdout": ""}, "output"),
         ({"stdout": '[{"docid": "#1",'}, "output"),
         ({"stdout": "x" * 100, "repeat": 3000}, "output"),
-        ({"code": 1, "stderr": "database is locked"}, "locked"),
         ({"code": 127, "stderr": "env: node: No such file or directory"}, "node"),
     ],
 )
@@ -410,6 +409,14 @@ def test_a_failure_has_a_cause_and_is_followed_by_a_rest(
     assert failure(ready).cause == "resting"
 
     assert ready.fake.commands == ["search"]
+
+
+def test_a_lock_may_be_gone_in_a_moment_and_starts_no_rest(ready: Driven) -> None:
+    ready.fake.on("search", code=1, stderr="database is locked")
+    ready.fake.on("search", does=True)
+
+    assert failure(ready).cause == "locked"
+    assert ready.found("heron") != []
 
 
 def test_the_rest_ends_and_the_next_is_longer(ready: Driven) -> None:

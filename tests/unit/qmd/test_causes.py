@@ -159,6 +159,7 @@ def test_secrets_are_not_shown() -> None:
     assert secret not in causes.excerpt(
         f"Error: Authorization: Bearer {secret} OPENAI_KEY={secret}"
     )
+    assert "hunter2" not in causes.excerpt("fetch failed: https://me:hunter2@mirror.example/m.gguf")
     assert secret not in causes.excerpt(" " * 10 + "x" * 280 + f" token={secret}")
 
 

@@ -69,6 +69,16 @@ def test_a_name_is_lowered_and_cleaned(name: str, expected: str) -> None:
     assert names(includeDefaultMemory=False, paths=[{"path": "/n", "name": name}]) == [expected]
 
 
+@pytest.mark.parametrize("place", ["/w", "/", "/w/memory", "/s/agents/main/sessions"])
+def test_a_folder_that_sessions_cannot_be_exported_into_is_not_searched_for_them(
+    place: str,
+) -> None:
+    found = wanted(sessions={"enabled": True, "exportDir": place})
+
+    assert "sessions-main" not in [each.name for each in found.collections]
+    assert "sessions cannot be exported into" in found.warnings[0]
+
+
 def test_an_unnamed_path_has_its_number_and_skipped_ones_count() -> None:
     paths = [{"path": ""}, {"path": "/a"}, {"path": "/b", "name": "B"}, {"path": "/c"}]
 

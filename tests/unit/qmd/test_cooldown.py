@@ -113,7 +113,6 @@ def test_the_state_is_for_its_owner_and_replaced_at_once(memory: Memory) -> None
     st.builds(
         State,
         updated_at_ms=st.none() | st.integers(0, 2**53),
-        embedded_at_ms=st.none() | st.integers(0, 2**53),
         failure=st.none()
         | st.builds(
             Failure,

@@ -36,7 +36,7 @@ def test_a_note_with_the_name_of_an_export_stays(exports: Exports) -> None:
 
     assert (done.written, done.foreign) == ((), ("a.md",))
     assert messages(done) == [
-        f"{exports.folder}/a.md is not an exported session, so it is left as it is, "
+        f"{exports.folder}/a.md is no export of it, or was changed since, so it is left as it is, "
         "and a.jsonl is not exported"
     ]
     assert exports.text("a.md") == "# Session about a\n"
@@ -81,15 +81,21 @@ def test_an_export_that_the_reference_wrote_again_is_looked_at_and_kept(exports:
     assert exports.run() == Exported(removed=("a.md",))
 
 
-def test_an_export_that_was_edited_is_written_again_as_long_as_there_is_a_transcript(
-    exports: Exports,
+@pytest.mark.parametrize("was_exported", [True, False])
+def test_what_somebody_added_to_an_export_is_not_written_over(
+    exports: Exports, was_exported: bool
 ) -> None:
     exports.say("a", "hello")
-    exports.run()
-    exports.put("a.md", exports.text("a.md") + "added by hand\n")
+    if was_exported:
+        exports.run()
+    edited = "# Session a\n\nUser: hello\nadded by hand\n"
+    exports.put("a.md", edited)
 
-    assert exports.run().written == ("a.md",)
-    assert exports.text("a.md") == "# Session a\n\nUser: hello\n"
+    done = exports.run()
+
+    assert (done.written, done.foreign) == ((), ("a.md",))
+    assert "is no export of it, or was changed since, so it is left as it is" in messages(done)[0]
+    assert exports.text("a.md") == edited
 
 
 def test_an_export_that_was_edited_outlives_its_transcript(exports: Exports) -> None:
@@ -133,7 +139,7 @@ def test_what_is_no_file_is_neither_replaced_nor_removed(
     exports.run()
 
     assert (done.written, done.foreign) == ((), ("a.md",))
-    assert "is not an exported session" in messages(done)[0]
+    assert "is no file, so it is left as it is" in messages(done)[0]
     assert target.lstat().st_mode == kind
     assert exports.text("elsewhere").startswith("# Session a\n")
 

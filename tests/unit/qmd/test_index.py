@@ -276,9 +276,8 @@ def test_without_an_interval_once_is_enough(by_meaning: Driven) -> None:
     assert not backend.index().embedded
 
 
-def test_models_are_not_fetched_offline(driven: Driven) -> None:
+def test_without_models_nothing_is_embedded_and_none_are_fetched(driven: Driven) -> None:
     driven.configure(searchMode="vsearch")
-    driven.offline = True
 
     report = driven.backend.index()
 
@@ -286,8 +285,25 @@ def test_models_are_not_fetched_offline(driven: Driven) -> None:
     assert report.pending == 2
     assert "models" in report.warnings[0]
     assert "embed" not in driven.fake.commands
-    driven.offline = False
+    driven.with_models()
     assert driven.backend.index().embedded
+
+
+def test_an_embed_that_failed_is_tried_again_after_its_rest_in_the_same_process(
+    driven: Driven,
+) -> None:
+    driven.configure(searchMode="vsearch", update={"embedInterval": "0"})
+    driven.with_models()
+    driven.fake.on("embed", code=1, stderr="out of memory")
+    driven.fake.on("embed", does=True)
+    backend = driven.backend
+
+    assert not backend.index().embedded
+    driven.now_ms += 59_000
+    assert not backend.index().embedded
+    driven.now_ms += 1_000
+    assert backend.index().embedded
+    assert driven.fake.commands.count("embed") == 2
 
 
 def test_vectors_that_fail_are_a_warning_and_wait_longer_each_time(by_meaning: Driven) -> None:

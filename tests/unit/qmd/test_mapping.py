@@ -68,6 +68,12 @@ def test_a_file_is_shown_from_the_workspace_or_by_its_collection(file: str, path
     assert paths(entry(file)) == [path]
 
 
+def test_a_folder_of_the_workspace_that_looks_like_a_virtual_name_is_not_taken_for_one() -> None:
+    whole = Collection("all-main", WORKSPACE, "**/*.md", "custom")
+
+    assert mapping.shown_path(whole, "qmd/foo.md", WORKSPACE) == "qmd/all-main/qmd/foo.md"
+
+
 def test_the_source_is_that_of_the_collection() -> None:
     found = hits(entry("qmd://sessions-main/a.md"), entry("qmd://notes-main/a.md"))
 

@@ -136,6 +136,34 @@ def test_handlers_of_others_are_as_before(fake: FakeQmd) -> None:
     assert [signal.getsignal(number) for number in numbers] == before
 
 
+class Ended(Exception): ...
+
+
+def test_a_request_to_end_that_comes_while_it_starts_leaves_nothing(
+    fake: FakeQmd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def end(number: int, frame: FrameType | None) -> NoReturn:
+        raise Ended
+
+    class Slow(subprocess.Popen[bytes]):
+        """The request comes when the child is there, and before anybody knows of it."""
+
+        def _execute_child(self, *args: Any) -> None:  # noqa: ANN401
+            super()._execute_child(*args)  # type: ignore[misc]
+            signal.raise_signal(signal.SIGTERM)
+
+    fake.on("search", delay=60)
+    monkeypatch.setattr(subprocess, "Popen", Slow)
+    former = signal.signal(signal.SIGTERM, end)
+    try:
+        with pytest.raises(Ended):
+            run(fake, "search")
+    finally:
+        signal.signal(signal.SIGTERM, former)
+
+    assert not any(is_running(int(run["pid"])) for run in fake.runs)
+
+
 RUNNER = """
 import sys
 from pathlib import Path
