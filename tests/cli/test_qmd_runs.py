@@ -45,10 +45,10 @@ def test_no_qmd_outlives_us(qmd: QmdProgram, number: signal.Signals) -> None:
 
 
 def test_an_interrupted_search_is_no_failure_of_qmd(qmd: QmdProgram) -> None:
-    qmd.fake.on("search", delay=600)
+    qmd.fake.on("search", delay=600, child="group")
     qmd.fake.on("search", does=True)
     with qmd.start("search", "heron") as child:
-        wait_until(lambda: "search" in qmd.fake.commands)
+        wait_until(lambda: bool(qmd.fake.children()))
         child.send_signal(signal.SIGINT)
         child.communicate(timeout=20)
 

@@ -1,14 +1,11 @@
 # The program itself: the first line, which names the interpreter, is added when it is installed.
-import hashlib
 import json
 import os
 import signal
 import sqlite3
-import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TextIO
 
 HERE = Path(os.environ["FAKE_QMD"])
 LEFT_OUT = {"node_modules", "vendor", "dist", "build"}
@@ -51,6 +48,8 @@ def opened() -> sqlite3.Connection:
 
 
 def indexed(db: sqlite3.Connection, name: str, root: str, pattern: str) -> None:
+    import hashlib
+
     before = dict(db.execute("SELECT path, hash FROM documents WHERE collection = ?", (name,)))
     after = {}
     for path in sorted(Path(root).glob(pattern)) if Path(root).is_dir() else []:
@@ -145,15 +144,18 @@ def usual(words: list[str], options: dict[str, list[str]]) -> None:
     db.close()
 
 
-def emit(stream: TextIO, what: object, times: int) -> None:
-    stream.flush()
+def emit(number: int, what: object, times: int) -> None:
+    """Write to a stream by its number."""
+    sys.stdout.flush()
     data = bytes(what) if isinstance(what, list) else str(what).encode("utf-8", "surrogatepass")
-    stream.buffer.write(data * times)
-    stream.flush()
+    with open(number, "wb", closefd=False) as stream:
+        stream.write(data * times)
 
 
 def outlive(kind: str) -> None:
     """A process that goes on after us, with our streams in its hands."""
+    import subprocess  # which takes as long as all the others
+
     nap = "import time; time.sleep(60)"
     child = subprocess.Popen([sys.executable, "-c", nap], start_new_session=kind == "session")
     (HERE / f"child-{child.pid}").touch()
@@ -192,8 +194,8 @@ def main() -> int:
         db.close()
     if answer.get("child"):
         outlive(answer["child"])
-    emit(sys.stdout, answer.get("stdout", ""), answer.get("repeat", 1))
-    emit(sys.stderr, answer.get("stderr", ""), answer.get("repeat", 1))
+    emit(1, answer.get("stdout", ""), answer.get("repeat", 1))
+    emit(2, answer.get("stderr", ""), answer.get("repeat", 1))
     time.sleep(answer.get("delay", 0))
     if "signal" in answer:
         signal.signal(answer["signal"], signal.SIG_DFL) if answer["signal"] != 9 else None

@@ -60,7 +60,10 @@ class Qmd:
     @property
     def location(self) -> str | None:
         """Where the command is, if it is there."""
-        return shutil.which(self.settings.command, path=self.env.get("PATH"))
+        command = self.settings.command
+        if "/" in command:  # from where it is started
+            command = str(home.working_folder(self.settings) / command)
+        return shutil.which(command, path=self.env.get("PATH"))
 
     def version(self) -> str:
         """QMD's version; an old one does not know, and is called `unknown`."""

@@ -49,7 +49,6 @@ def qmd_warmup(stage: Stage) -> None:
     use_qmd(stage)
 
     stage.run("warmup")
-    stage.run("warmup", "--json")
     stage.say("a mode that needs models")
     use_qmd(stage, searchMode="query")
     stage.run("warmup", "--offline")
@@ -94,20 +93,7 @@ def qmd_scope(stage: Stage) -> None:
     """Who may search: the owner, direct chats, and nobody else by default."""
     use_qmd(stage)
 
-    stage.run("search", "plants", "--session-key", "agent:main:telegram:direct:1")
     stage.run("search", "plants", "--session-key", GROUP)
     stage.run("search", "plants", "--session-key", GROUP, "--json")
     stage.run("tool", "memory_search", '{"query": "plants"}', "--session-key", GROUP)
     stage.run("tool", "memory_search", '{"query": "plants"}')
-
-
-@scene
-def qmd_or_not(stage: Stage) -> None:
-    """Options that lead to the built-in index, and those that make no sense with QMD."""
-    use_qmd(stage)
-
-    stage.run("search", "plants", "--strict", "--no-sync")
-    stage.run("search", "plants", "--backend", "builtin", "--citations", "off")
-    stage.run("search", "plants", "--backend", "qmd", "--explain")
-    stage.run("search", "plants", "--backend", "qmd", "--workspace", "fake")
-    stage.run("index", "--backend", "builtin")

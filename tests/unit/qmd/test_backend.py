@@ -630,6 +630,14 @@ def test_a_qmd_that_cannot_tell_is_old_or_in_trouble(
     assert (facts.trouble is None) if trouble is None else trouble in str(facts.trouble)
 
 
+def test_a_command_may_be_named_from_the_workspace(driven: Driven) -> None:
+    (driven.workspace / "tools").symlink_to(driven.fake.folder)
+    driven.configure(command="tools/qmd")
+
+    assert driven.backend.status().location == str(driven.workspace / "tools" / "qmd")
+    assert driven.found("router") == ["memory/day.md"]
+
+
 def test_status_tells_that_there_is_no_command(driven: Driven) -> None:
     driven.configure(command="no-such-qmd")
 
