@@ -48,7 +48,8 @@ class QmdProgram(Program):
     def with_models(self) -> None:
         models = self.corner / "xdg-cache" / "qmd" / "models"
         models.mkdir(parents=True, exist_ok=True)
-        (models / "embed.gguf").touch()
+        for name in ("embed", "expand", "rerank"):
+            (models / f"{name}.gguf").touch()
 
     @property
     def corner(self) -> Path:

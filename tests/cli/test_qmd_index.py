@@ -58,14 +58,15 @@ def test_vectors_are_made_where_the_mode_has_a_use_for_them(qmd: QmdProgram) -> 
     assert (entry["qmd"]["embedded"], entry["qmd"]["pendingEmbeddings"]) == (True, 0)
 
 
-def test_offline_fetches_no_models(qmd: QmdProgram) -> None:
+def test_without_models_nothing_is_fetched_unasked(qmd: QmdProgram) -> None:
     qmd.configure_qmd(searchMode="query")
 
-    done = qmd("index", "--offline")
+    done = qmd("index")
 
     assert done.code == 0
     assert "embed" not in qmd.fake.commands
-    assert "QMD's models are not on this machine; without them nothing is embedded" in done.err
+    assert "QMD's models are not on this machine, so nothing is embedded" in done.err
+    assert "run: ocmem warmup" in done.err
 
 
 def test_sessions_are_exported_and_only_what_was_exported_is_removed(qmd: QmdProgram) -> None:
@@ -92,7 +93,9 @@ def test_sessions_are_not_exported_over_notes(qmd: QmdProgram) -> None:
     done = qmd("index")
 
     assert done.code == 1
-    assert "sessions cannot be exported into ~/.openclaw/workspace/memory: it is" in done.err
+    folder = qmd.workspace / "memory"
+    assert f"sessions cannot be exported into {folder}: it is the memory folder" in done.err
+    assert "sessions-main" not in qmd.fake.collections(qmd.database)
     assert "Memory index updated" not in done.out
     assert [path.name for path in (qmd.workspace / "memory").iterdir()] == ["day.md"]
 

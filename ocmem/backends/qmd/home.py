@@ -54,9 +54,17 @@ def link_models(settings: QmdSettings, env: Mapping[str, str], home: Path) -> st
 
 def has_models(settings: QmdSettings, env: Mapping[str, str]) -> bool:
     """Whether as many models are here as the mode uses; the user may have named one of them."""
+    return _count(settings, env) >= _MODELS[settings.mode]
+
+
+def can_embed(settings: QmdSettings, env: Mapping[str, str]) -> bool:
+    """Whether there is a model for that, as far as one can tell: any might be it."""
+    return _count(settings, env) > 0
+
+
+def _count(settings: QmdSettings, env: Mapping[str, str]) -> int:
     named = env.get("QMD_EMBED_MODEL", "")
-    count = sum(1 for _ in _models(settings.models)) + (bool(named) and Path(named).is_file())
-    return count >= _MODELS[settings.mode]
+    return sum(1 for _ in _models(settings.models)) + (bool(named) and Path(named).is_file())
 
 
 def _models(folder: Path) -> Iterator[Path]:

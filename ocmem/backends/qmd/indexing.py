@@ -80,7 +80,7 @@ def embed(qmd: Qmd, state: State, *, force: bool, is_due: bool, now_ms: int) -> 
     """The vectors, if the mode uses any; that they fail is a warning, and a rest for later runs."""
     if qmd.settings.mode == "search" or not (force or is_due):
         return Embedding(failure=state.embed_failure)
-    if not home.has_models(qmd.settings, qmd.env):  # QMD would fetch gigabytes that nobody ordered
+    if not home.can_embed(qmd.settings, qmd.env):  # QMD would fetch gigabytes that nobody ordered
         warning = "QMD's models are not on this machine, so nothing is embedded; run: ocmem warmup"
         return Embedding(failure=state.embed_failure, warnings=(warning,))
     former = state.embed_failure

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
 
 import pytest
 
