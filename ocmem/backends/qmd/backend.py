@@ -88,7 +88,9 @@ class QmdBackend:
             linked = self._prepare()
             exported = tuple(export()) if export is not None else ()
             updated_at_ms = self.clock_ms()  # what is written meanwhile is looked at again
-            report = self._updated(may_start_anew=force)
+            managed = tuple(each.name for each in self.wanted.collections)
+            dropped = tuple(name for name in known.managed if name not in managed)
+            report = self._updated(dropped, may_start_anew=force)
             embedding = indexing.embed(
                 self._command,
                 known,
@@ -103,6 +105,7 @@ class QmdBackend:
                     known,
                     updated_at_ms=updated_at_ms,
                     gave_up_at_ms=None,
+                    managed=managed,
                     failure=None,
                     embed_failure=embedding.failure,
                 )
@@ -294,9 +297,9 @@ class QmdBackend:
 
     # --- indexing --------------------------------------------------------------------------------
 
-    def _updated(self, *, may_start_anew: bool) -> QmdReport:
+    def _updated(self, dropped: Sequence[str], *, may_start_anew: bool) -> QmdReport:
         update = partial(
-            indexing.update, self._command, self.wanted, self.pause, self.settings.shown
+            indexing.update, self._command, self.wanted, dropped, self.pause, self.settings.shown
         )
         try:
             return update()

@@ -1,6 +1,6 @@
 """Make QMD have the collections that it should, touching none that is right already."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ocmem.backends.qmd import collections
@@ -71,6 +71,12 @@ def ensure(qmd: Qmd, wanted: Wanted) -> Ensured:
     listed = _asked(qmd, wanted) if found.listed is None and found.has_index else found.listed
     plan = collections.plan(wanted.collections, listed or ())
     return carry_out(qmd, replace(plan, adds=_present(plan.adds)))
+
+
+def remove(qmd: Qmd, dropped: Sequence[str]) -> Ensured:
+    """Take away what nobody asks for any more, as far as it is there."""
+    there = set(names(qmd)) if dropped else set()
+    return carry_out(qmd, Plan(removes=tuple(name for name in dropped if name in there)))
 
 
 def make_anew(qmd: Qmd, wanted: Wanted) -> Ensured:

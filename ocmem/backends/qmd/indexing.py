@@ -1,7 +1,7 @@
 """One run over everything: collections, exported sessions, QMD's update, and its vectors."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -42,9 +42,19 @@ class QmdReport:
     warnings: tuple[str, ...] = ()
 
 
-def update(qmd: Qmd, wanted: Wanted, pause: Pause, shown: Callable[[Path], str]) -> QmdReport:
-    """Collections and their documents; raises QmdError if QMD cannot."""
+def update(
+    qmd: Qmd,
+    wanted: Wanted,
+    dropped: Sequence[str],
+    pause: Pause,
+    shown: Callable[[Path], str],
+) -> QmdReport:
+    """Collections and their documents; raises QmdError if QMD cannot.
+
+    `dropped` are collections that the settings no longer ask for.
+    """
     lost = _missing(qmd, wanted, shown)
+    gone = ensuring.remove(qmd, dropped)
     ensured = ensuring.ensure(qmd, wanted)
     before = set(ensuring.names(qmd))
     try:
@@ -69,10 +79,10 @@ def update(qmd: Qmd, wanted: Wanted, pause: Pause, shown: Callable[[Path], str])
     counts = replace(counts + made, unchanged=max(0, counts.unchanged - made.new))
     return QmdReport(
         added=ensured.added,
-        removed=ensured.removed,
+        removed=(*gone.removed, *ensured.removed),
         counts=counts,
         size=size,
-        warnings=(*lost, *ensured.warnings),
+        warnings=(*lost, *gone.warnings, *ensured.warnings),
     )
 
 

@@ -23,6 +23,7 @@ class State:
 
     updated_at_ms: int | None = None
     gave_up_at_ms: int | None = None  # an update before a search took too long
+    managed: tuple[str, ...] = ()  # the collections that the settings asked for then
     failure: Failure | None = None  # of a search or an update
     embed_failure: Failure | None = None
     command: str = ""  # and the mode: another one has not failed yet
@@ -80,6 +81,7 @@ def read(path: Path, *, command: str, mode: str) -> State:
         state = State(
             updated_at_ms=_time(found.get("updated_at_ms")),
             gave_up_at_ms=_time(found.get("gave_up_at_ms")),
+            managed=tuple(map(str, found.get("managed") or ())),
             failure=_failure(found.get("failure")),
             embed_failure=_failure(found.get("embed_failure")),
             command=str(found.get("command")),

@@ -113,6 +113,7 @@ def test_the_state_is_for_its_owner_and_replaced_at_once(memory: Memory) -> None
     st.builds(
         State,
         updated_at_ms=st.none() | st.integers(0, 2**53),
+        managed=st.lists(st.text()).map(tuple),
         failure=st.none()
         | st.builds(
             Failure,

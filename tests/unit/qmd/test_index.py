@@ -1,6 +1,7 @@
 """A run over everything: collections, exported sessions, the update, and the vectors."""
 
 import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,19 +52,6 @@ def test_a_run_tells_what_changed_and_how_large_the_index_is(driven: Driven) -> 
     assert report.counts == Counts(new=1, updated=1, unchanged=0, removed=1)
     assert report.size == driven.database.stat().st_size
     assert not report.embedded
-
-
-def test_a_collection_that_is_no_longer_wanted_stays_but_is_not_searched(driven: Driven) -> None:
-    (driven.root / "docs").mkdir()
-    (driven.root / "docs" / "a.md").write_text("An otter.")
-    driven.configure(paths=[{"path": str(driven.root / "docs")}])
-    driven.backend.index()
-    driven.configure()
-
-    report = driven.backend.index()
-
-    assert report.removed == ()
-    assert driven.found("otter") == []
 
 
 def test_sessions_are_exported_before_the_update_and_can_be_searched(driven: Driven) -> None:
@@ -123,6 +111,27 @@ def test_a_damaged_index_is_put_aside_by_force_alone(driven: Driven) -> None:
     [aside] = driven.database.parent.glob("index.sqlite.broken-*")
     assert aside.read_bytes().startswith(b"no database")
     assert aside.name in report.warnings[0]
+
+
+def test_a_folder_that_the_settings_drop_is_dropped_by_qmd_and_others_stay(
+    driven: Driven, tmp_path: Path
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("alpha\n")
+    driven.configure(paths=[{"path": str(tmp_path / "docs"), "name": "docs"}])
+    driven.backend.index()
+    assert "docs-main" in driven.fake.collections(driven.database)
+
+    driven.configure()
+    report = driven.backend.index()
+
+    assert report.removed == ("docs-main",)
+    assert set(driven.fake.collections(driven.database)) == {
+        "memory-root-main",
+        "memory-alt-main",
+        "memory-dir-main",
+    }
+    assert driven.backend.index().removed == ()
 
 
 def test_two_runs_do_not_update_at_once(driven: Driven) -> None:
