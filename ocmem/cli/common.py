@@ -108,6 +108,16 @@ def fallback(settings: Settings, given: Given, error: EmbedderError, **options: 
     return second
 
 
+def stand_in(settings: Settings, given: Given, *, sources: tuple[Source, ...] = ()) -> Settings:
+    """Whose index answers where QMD cannot: a paid one only if it is there or was asked for."""
+    choice = settings.provider
+    is_free = choice.endpoint is None
+    if is_free or choice.requested != "auto" or os.path.exists(settings.index_path):  # noqa: PTH110
+        return settings
+    given = {**given, "agent": [settings.agent_id]}
+    return one_agent(given, backend="builtin", provider="builtin", sources=sources)
+
+
 def tell_switch(settings: Settings, error: EmbedderError) -> None:
     """That another provider goes on, and why."""
     warn(str(error))

@@ -67,7 +67,7 @@ def _by_qmd(typed: Typed, given: Given, settings: Settings) -> tuple[int, Entry 
         return 0 if done.is_complete else 1, done.entry
     common.complain(_failure(settings, done.trouble))
     common.warn("the built-in index is brought up to date, to answer where QMD cannot")
-    _, entry = _by_ocmem(typed, given, settings)
+    _, entry = _by_ocmem(typed, given, common.stand_in(settings, given, sources=typed.sources))
     entry = entry or {"agentId": settings.agent_id}
     reason = {"from": "qmd", "reason": str(done.trouble)}
     return 1, {**entry, "backend": "builtin", "fallback": reason}

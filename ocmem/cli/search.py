@@ -22,7 +22,7 @@ from ocmem.model import Source
 from ocmem.settings import Settings
 
 if TYPE_CHECKING:  # QMD is for those who have set it up
-    from ocmem.backends.qmd.front import Front
+    from ocmem.backends.qmd.front import Front, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +110,23 @@ def _answered(
         print("Memory search disabled.", file=sys.stderr)
         return Answered(settings, None)
     front = _front(settings)
-    try:
+
+    def ask_builtin() -> Answer:
+        nonlocal settings
+        if front is not None:
+            settings = common.stand_in(settings, given, sources=typed.sources)
         settings, answer = fallback.answered(
             settings,
-            partial(_ask, typed, given, front),
+            partial(_ask_builtin, typed, given),
             lambda first, error: common.fallback(first, given, error, **options),
         )
+        return answer
+
+    try:
+        if front is None:
+            answer = ask_builtin()
+        else:
+            answer = front.answer(_question(typed, settings), ask_builtin)
     except OcmemError as error:
         instead_of = front.failure if front is not None else None
         if instead_of is not None:
@@ -139,14 +150,11 @@ def _front(settings: Settings) -> "Front | None":
     return front(settings)
 
 
-def _ask(typed: Typed, given: Given, front: "Front | None", settings: Settings) -> Answer:
-    ask_builtin = partial(_ask_builtin, typed, given, settings)
-    if front is None:
-        return ask_builtin()
+def _question(typed: Typed, settings: Settings) -> "Question":
     from ocmem.backends.qmd.front import Question
 
     _check(typed)
-    question = Question(
+    return Question(
         query=common.typed(typed.query or ""),
         max_results=typed.max_results,
         min_score=settings.search.query.own_min_score
@@ -157,7 +165,6 @@ def _ask(typed: Typed, given: Given, front: "Front | None", settings: Settings) 
         is_owner=True,
         syncs=typed.syncs and settings.search.syncs_on_search,
     )
-    return front.answer(question, ask_builtin)
 
 
 def _ask_builtin(typed: Typed, given: Given, settings: Settings) -> Answer:

@@ -116,9 +116,8 @@ def _by_qmd(settings: Settings, given: Given, log: Log, *, deep: bool, index_fir
     instead = "the built-in index answers instead"
     common.complain(OcmemError(f"{trouble}; {instead}", hint=trouble.hint))
     instead_of = Fallback("qmd", str(trouble))
-    shown = _by_ocmem(
-        settings, given, log, deep=deep, index_first=index_first, instead_of=instead_of
-    )
+    second = common.stand_in(settings, given)
+    shown = _by_ocmem(second, given, log, deep=deep, index_first=index_first, instead_of=instead_of)
     return replace(shown, has_failed=shown.has_failed or index_first)
 
 

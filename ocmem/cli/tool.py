@@ -78,6 +78,7 @@ def _called(
             session_key=session_key or f"agent:{settings.agent_dir_name}:main",
             ask=ask,
             second=lambda first, error: common.fallback(first, given, error),
+            stand_in=lambda settings: common.stand_in(settings, given),
         )
     finally:
         progress.clear()

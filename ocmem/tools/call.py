@@ -11,7 +11,7 @@ from ocmem.tools.reply import Reply
 
 if TYPE_CHECKING:  # reading a note needs no search engine
     from ocmem.backends.fallback import Second
-    from ocmem.tools.memory_search import Ask
+    from ocmem.tools.memory_search import Ask, StandIn
 
 
 def call(
@@ -23,11 +23,13 @@ def call(
     session_key: str | None,
     ask: "Ask | None" = None,
     second: "Second | None" = None,
+    stand_in: "StandIn | None" = None,
 ) -> Reply:
     """Raises ToolInputError for parameters without sense; every other failure is an answer.
 
     `ask` puts questions to another backend than the built-in one. `second` gives the settings of
-    the fallback when a provider fails; without it there is none.
+    the fallback when a provider fails; without it there is none. `stand_in` says whose index
+    answers where another backend than the built-in one cannot.
     """
     if name == definitions.MEMORY_GET.name:
         from ocmem.tools.memory_get import memory_get
@@ -35,7 +37,7 @@ def call(
         return memory_get(given, settings, collections=qmd_roots(settings))
     if name != definitions.MEMORY_SEARCH.name:
         raise ToolInputError(f"no such tool: {name}")
-    from ocmem.tools.memory_search import ask_builtin, memory_search, no_fallback
+    from ocmem.tools.memory_search import ask_builtin, memory_search, no_fallback, nobody_else
 
     return memory_search(
         given,
@@ -44,4 +46,5 @@ def call(
         session_key=session_key,
         ask=ask or ask_builtin,
         second=second or no_fallback,
+        stand_in=stand_in or nobody_else,
     )

@@ -1,7 +1,7 @@
 """The tool `memory_search`: the reference's own list, whatever ranker people use."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn, Protocol
@@ -19,6 +19,9 @@ from ocmem.settings.address import shown_url
 from ocmem.tools import parameters, reply
 from ocmem.tools.parameters import Parameters
 from ocmem.tools.reply import Json, Reply
+
+# The settings whose index answers where the configured backend cannot.
+StandIn = Callable[[Settings], Settings]
 
 _NO_KEY = "No API key found for provider"
 _SPENT = ("quota", "429")
@@ -38,6 +41,10 @@ def no_fallback(settings: Settings, error: EmbedderError) -> NoReturn:
     raise error
 
 
+def nobody_else(settings: Settings) -> Settings:
+    return settings
+
+
 def memory_search(
     given: Parameters,
     settings: Settings,
@@ -46,6 +53,7 @@ def memory_search(
     session_key: str | None = None,
     ask: Ask = ask_builtin,
     second: Second = no_fallback,
+    stand_in: StandIn = nobody_else,
 ) -> Reply:
     """Raises ToolInputError for parameters without sense; every other failure is an answer."""
     wanted = _wanted(given, settings, now_ms)
@@ -59,6 +67,7 @@ def memory_search(
         found, trouble = qmd_search.search(given, settings, wanted, session_key)
         if found is not None:
             return found
+        settings = stand_in(settings)
     try:
         _check(settings.provider)
         settings, answer = fallback.answered(
@@ -72,7 +81,7 @@ def memory_search(
     if trouble is not None:
         answer = qmd_search.stood_in(answer, trouble)
     fields = _fields(settings, answer, session_key)
-    if settings.uses_qmd:  # else nobody asks, and the reference's answer has no such key
+    if trouble is not None:  # else nobody asks, and the reference's answer has no such key
         fields["backend"] = answer.backend
     return Reply(
         fields,

@@ -217,3 +217,27 @@ def test_each_agent_is_indexed_and_looked_at_by_what_it_has(mixed: QmdProgram) -
     assert [entry["backend"] for entry in index.json] == ["qmd", "builtin"]
     assert [entry["status"]["backend"] for entry in status.json] == ["qmd", "builtin"]
     assert "Memory index failed (beta): cannot write in " in index.err
+
+
+def test_what_stands_in_is_not_paid_for_unasked(qmd: QmdProgram, fake: FakeProvider) -> None:
+    remote = {"baseUrl": fake.base_url("openai")}
+    qmd.configure_own()
+    qmd.configure_qmd(
+        command="/nowhere/qmd", agents={"defaults": {"memorySearch": {"remote": remote}}}
+    )
+    qmd.env["OPENAI_API_KEY"] = fake.key("openai")
+
+    free = [qmd.ask("heron"), qmd("tool", "memory_search", '{"query": "heron"}').json]
+    indexed = qmd("index", "--json")
+    status = qmd("status", "--json")
+    assert [answer["provider"] for answer in free] == ["builtin", "builtin"]
+    assert [result["path"] for result in free[0]["results"]] != []
+    assert indexed.json[0]["fallback"]["reason"] == NOT_INSTALLED
+    assert status.json[0]["status"]["provider"] == "builtin"
+    assert fake.count() == 0
+
+    assert qmd("index", "--backend", "builtin").code == 0
+    paid = qmd.ask("heron")
+
+    assert (paid["provider"], paid["fallback"]["from"]) == ("openai", "qmd")
+    assert fake.count() > 0
