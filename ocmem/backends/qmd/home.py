@@ -6,7 +6,7 @@ from pathlib import Path
 from ocmem.settings.qmd import QmdSettings
 
 # To embed; to expand the query; to rank what was found.
-_MODELS = {"search": 0, "vsearch": 1, "query": 3}
+_MODELS = {"search": 1, "vsearch": 1, "query": 3}
 # They would lead QMD past the two folders that are the agent's own.
 _LEADING_AWAY = ("INDEX_PATH", "QMD_CONFIG_DIR")
 
