@@ -20,6 +20,7 @@ from ocmem.settings import Settings
 from ocmem.settings.provider import builtin_files
 
 _TEXTS_PER_BATCH = 256
+_FEW_TOKENS = 2000
 
 
 class BuiltinEmbedder:
@@ -33,10 +34,25 @@ class BuiltinEmbedder:
         self._matrix: Any = None
 
     def embed_query(self, text: str, *, timeout_s: float) -> Vector:
-        """A query has a handful of tokens: their rows are read alone, without numpy."""
-        tokens = self._encode([text])[0]
-        if not tokens:
-            return []
+        (vector,) = self._few(self._encode([text]))
+        return vector
+
+    def embed_documents(self, texts: Sequence[str], *, timeout_s: float) -> list[Vector]:
+        vectors: list[Vector] = []
+        for at in range(0, len(texts), _TEXTS_PER_BATCH):
+            encoded = self._encode(texts[at : at + _TEXTS_PER_BATCH])
+            if self._matrix is None and sum(map(len, encoded)) <= _FEW_TOKENS:
+                vectors += self._few(encoded)
+                continue
+            with _weights_read():
+                vectors += map(self._mean, encoded)
+        return vectors
+
+    def _few(self, encoded: Sequence[list[int]]) -> list[Vector]:
+        """A handful of tokens: their rows are read alone, which is over before numpy is loaded.
+
+        To the last bit what `_mean` gives: sums of 16-bit floats have no rounding errors here.
+        """
         with (
             _weights_read(),
             self._weights.open("rb") as file,
@@ -44,17 +60,10 @@ class BuiltinEmbedder:
         ):
             start, dims = _layout(data)
             row = struct.Struct(f"<{dims}e")
-            rows = [row.unpack_from(data, start + token * row.size) for token in tokens]
-        sums = [sum(column) for column in zip(*rows, strict=True)]
-        return _rounded(_unit([total / len(rows) for total in sums]))
-
-    def embed_documents(self, texts: Sequence[str], *, timeout_s: float) -> list[Vector]:
-        vectors: list[Vector] = []
-        for at in range(0, len(texts), _TEXTS_PER_BATCH):
-            encoded = self._encode(texts[at : at + _TEXTS_PER_BATCH])
-            with _weights_read():
-                vectors += map(self._mean, encoded)
-        return vectors
+            return [
+                _mean_of([row.unpack_from(data, start + token * row.size) for token in tokens])
+                for tokens in encoded
+            ]
 
     def _mean(self, tokens: list[int]) -> Vector:
         if not tokens:
@@ -62,7 +71,7 @@ class BuiltinEmbedder:
         if self._matrix is None:
             self._matrix = self._mapped()
         mean = self._matrix[tokens].sum(axis=0, dtype="float64") / len(tokens)
-        norm = math.sqrt(float((mean * mean).sum()))
+        norm = math.sqrt(math.fsum((mean * mean).tolist()))
         vector: Vector = (mean / norm).astype("float32").tolist() if norm else []
         return vector
 
@@ -118,8 +127,15 @@ def _layout(data: mmap.mmap | bytes) -> tuple[int, int]:
     return 8 + size + tensors[0]["data_offsets"][0], tensors[0]["shape"][1]
 
 
+def _mean_of(rows: Sequence[tuple[float, ...]]) -> Vector:
+    if not rows:
+        return []
+    sums = (sum(column) for column in zip(*rows, strict=True))
+    return _rounded(_unit([total / len(rows) for total in sums]))
+
+
 def _unit(values: list[float]) -> list[float]:
-    norm = math.sqrt(sum(value * value for value in values))
+    norm = math.sqrt(math.fsum(value * value for value in values))
     return [value / norm for value in values] if norm else []
 
 

@@ -55,6 +55,17 @@ def test_a_json_search_with_nothing_to_sync_loads_nothing_heavy(tmp_path: Path) 
     assert not HEAVY & second
 
 
+def test_a_small_folder_is_indexed_without_numpy(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "a.md").write_text("The boat is called Heron.\n")
+
+    loaded = _loaded(_run("index", "--workspace", str(notes)), tmp_path)
+
+    assert "tokenizers" in loaded
+    assert not HEAVY & loaded
+
+
 @pytest.mark.skipif(not has_local_engine(), reason="xllamacpp has no wheel for this machine")
 def test_a_search_with_a_local_model_loads_llama_cpp_and_no_network_stack(tmp_path: Path) -> None:
     state = tmp_path / ".openclaw"
